@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import ModuleType
 
 from experiments import studies
 from experiments.core.cells import Result
@@ -37,12 +38,22 @@ def render(results: Path) -> None:
         found_out += [f"- {prose(text)} ({link})" for text in words.summary(found)]
         drawn = _drawn(name, found, results)
         figures += drawn[:FIGURE_LINES]
-        _write(results / f"{name}.md", [*words.page(found), *drawn])
+        beside = _beside(words, results)
+        _write(results / f"{name}.md", [*words.page(found), *beside, *drawn])
     head = ["the paper", "here", "measured", "study"]
     lines = [HEAD, CLAIMS, *table(head, claims, left=4)] if claims else [HEAD]
     lines += ["## What we found", "", *found_out, ""]
     lines += ["## A figure of each study", "", *figures] if figures else []
     _write(results / "RESULTS.md", lines)
+
+
+def _beside(words: ModuleType, results: Path) -> list[str]:
+    """What another study found of the same question, if it was run."""
+    path = results / f"{getattr(words, 'BESIDE', '')}.json"
+    if not path.is_file():
+        return []
+    lines: list[str] = words.beside(json.loads(path.read_text(encoding="utf-8")))
+    return lines
 
 
 FIGURE_LINES = 4

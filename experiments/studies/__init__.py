@@ -5,7 +5,8 @@ study.py      cells(quick), run(params) and summarize(found), PLACE among the st
 job.py        what a cell runs in a process of its own
 published.py  the paper's own tables, cell by cell
 render.py     page(found) and summary(found): what was found, in words; claims(found) where the
-              paper claims something about it; computes nothing
+              paper claims something about it; beside(other) where the study named by BESIDE
+              answers the same question for more contracts; computes nothing
 figures.py    draw(found, out): the same, drawn; FIGURES has the captions
 """
 

@@ -40,6 +40,7 @@ ALLOWED = {
     "longer than 16 MiB": "a limit",
     "that unpacks to more than 100 MiB and more than 100 times its size": "a limit",
     "takes at most 75 MB": "a requirement",
+    "95 % interval": "a definition",
     "at most 12 minutes on two cores": "a requirement",
     "a coded submission at most 90 MB": "a requirement",
     "touch 2 % of the records' paths": "a definition",

@@ -1,6 +1,7 @@
 """Figures of what the paper does not have: rules, coding, cells, and ARX as measured."""
 
 from experiments.data import TITLES
+from experiments.studies.peers.render import utility
 from tools.figures.registry import Figure, Result, figure, load, percents
 
 TREES = {
@@ -209,6 +210,26 @@ for _name, _sent, _background in (
     ("release_64", "64 places", "the release"),
 ):
     figure(f"coding.{_name}")(_coding_cells(_sent, _background))
+
+
+def _exactly(background: str) -> Figure:
+    """Which share of the cells a provider with this knowledge finds exactly, by data set."""
+
+    def share() -> str:
+        rows = [r for r in load("coding")["rows"] if r["sent"] == "coded"]
+        return _share_span([r["cells"] for r in rows if r["background"] == background])
+
+    return share
+
+
+figure("coding.exactly_alone")(_exactly("nothing"))
+figure("coding.exactly")(_exactly("other people"))
+
+
+@figure("peers.utility")
+def peers_utility() -> str:
+    """NCP and AUC of the tools at the least k at which others were measured."""
+    return utility(load("peers")["rows"])
 
 
 def _arx(name: str) -> Result:

@@ -1,6 +1,6 @@
 """Figures of the paper's studies and of the benchmarks."""
 
-from tools.figures.registry import figure, load, percents
+from tools.figures.registry import Figure, Result, figure, load, percents
 
 
 def _leakage(measure: str, *, whole: bool) -> str:
@@ -101,6 +101,21 @@ def detection_seeds() -> str:
     return str(load("detection")["seeds"])
 
 
+@figure("detection.single")
+def detection_single() -> str:
+    """How many scenarios of the paper's single run the calibrated threshold judges right."""
+    said = [
+        (provider == "honest", one["providers"][provider], one["calibrated"])
+        for one in load("detection")["single_run"].values()
+        for provider in ("honest", "lazy", "dumb", "approximate")
+    ]
+    right = sum(
+        is_honest != ("fail" in of["paper"].values() or max(of["distance"]) > epsilon)
+        for is_honest, of, epsilon in said
+    )
+    return f"{right} of {len(said)}"
+
+
 @figure("detection.adversaries")
 def detection_adversaries() -> str:
     """How many providers that misbehave the paper's experiment was run with."""
@@ -115,6 +130,67 @@ def contracts_adversaries() -> str:
 
 def _adversaries(study: str) -> str:
     return str(len({r["provider"] for r in load(study)["rows"]} - {"honest"}))
+
+
+def _honest(profile: str) -> Figure:
+    """How often a profile accuses an honest provider, under both rules and both weightings."""
+
+    def alarms() -> str:
+        rows = [r for r in _contracts() if r["provider"] == "honest"]
+        return f"{sum(r[profile] for r in rows):,} of {sum(r['runs'] for r in rows):,}"
+
+    return alarms
+
+
+def _deviating(profile: str) -> Figure:
+    """How many deliveries that are not the honest one a profile catches."""
+
+    def caught() -> str:
+        rows = [r for r in _contracts() if r["provider"] != "honest"]
+        return f"{sum(r[profile] for r in rows):,} of {sum(r['deviated'] for r in rows):,}"
+
+    return caught
+
+
+def _contracts() -> list[Result]:
+    return [r for r in load("contracts")["rows"] if r["target"] == "all"]
+
+
+for _profile in ("full", "thin"):
+    figure(f"contracts.{_profile}_alarms")(_honest(_profile))
+    figure(f"contracts.{_profile}_caught")(_deviating(_profile))
+
+
+def _below(study: str, tries: str) -> Figure:
+    """How many comparisons lie below what is stated, with their whole interval."""
+
+    def below() -> str:
+        rows = [r for r in load(study)["rows"] if r[tries]]
+        return f"{sum(r['high'] < r['stated'] for r in rows)} of {len(rows)}"
+
+    return below
+
+
+figure("power.below")(_below("power", "tries"))
+figure("cheaters.below")(_below("cheaters", "deviated"))
+
+
+def _suppression(measure: str, least: int) -> Figure:
+    """The change by the greatest share that may be left out, with its standard error."""
+
+    def change() -> str:
+        known = [
+            g for g in load("suppression")["gains"] if (g["l"], g["measure"]) == (least, measure)
+        ]
+        gain = max(known, key=lambda g: float(g["share"]))
+        return f"{gain['mean']:+.3f} ± {gain['error']:.3f}"
+
+    return change
+
+
+for _measure in ("ncp", "auc"):
+    figure(f"suppression.{_measure}")(_suppression(_measure, 1))
+    figure(f"suppression.{_measure}_hidden")(_suppression(_measure, 2))
 
 
 @figure("traps.free")
@@ -206,6 +282,13 @@ def audit_ratio_small() -> str:
 def audit_ratio_million() -> str:
     """The same at 1,000,000 records."""
     return _audit_ratio("1000000x16")
+
+
+@figure("audit.commitment")
+def audit_commitment() -> str:
+    """Which share of the exact check is the layer that hashes, at 1,000,000 records."""
+    layers = load("bench-owner")["jobs"]["1000000x16"]["full"]["layers"]
+    return f"{100 * layers['commitment'] / sum(layers[name] for name in EXACT_LAYERS):.0f} %"
 
 
 @figure("audit.of_reexecution")

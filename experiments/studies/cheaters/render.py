@@ -51,7 +51,7 @@ def summary(found: Result) -> list[str]:
         f"""**Thin, cheaters that know what matters:** in {sum(r["runs"] for r in honest)} more
         honest runs {sum(r["thin"] for r in honest)} false alarms; every cheater is caught at no
         less than the stated probability within the interval
-        {"without exception" if not below else "but for " + ", ".join(below)} (nearest to it:
+        {"without exception" if not below else "except " + ", ".join(below)} (nearest to it:
         {worst["provider"]} under {worst["rule"]},
         {percent(worst["thin"] / worst["deviated"])} against {percent(worst["stated"])})."""
     ]

@@ -49,9 +49,11 @@ def summary(found: Result) -> list[str]:
         return least if least == most else f"{least} to {most}"
 
     others = f"from {found['others']} other people's rows"
+    alone = (span(measure, "coded", "nothing") for measure in ("columns", "cells"))
     return [
-        f"""**What coding hides:** a provider that knows nothing else recovers no name and no value;
-        {others} it names {span("columns", "coded", "other people")} of the columns and
+        f"""**What coding hides:** a provider that knows nothing else names
+        {next(alone)} of the columns and gets {next(alone)} of the cells exactly right; {others} it
+        names {span("columns", "coded", "other people")} of the columns and
         gets {span("cells", "coded", "other people")} of the cells exactly right and
         {span("near", "coded", "other people")} nearly, by data set; from the release,
         {span("cells", "coded", "the release")} exactly and {span("near", "coded", "the release")}

@@ -7,7 +7,7 @@ from experiments.core.markdown import percent, prose, section, table
 from experiments.core.owner import CODED
 from experiments.studies.contracts.study import KINDS, LAYERS
 
-__all__ = ["page", "summary"]
+__all__ = ["by_contract", "page", "summary"]
 
 
 def page(found: Result) -> list[str]:
@@ -20,7 +20,7 @@ def page(found: Result) -> list[str]:
         "Who is caught under which contract",
         found,
         text,
-        [*_contracts(found), *_providers(found), *_layers(found)],
+        [*by_contract(found), *_providers(found), *_layers(found)],
     )
 
 
@@ -28,7 +28,8 @@ def _rows(found: Result, rule: str, kind: str) -> list[Result]:
     return [r for r in found["rows"] if (r["rule"], r["target"]) == (rule, kind)]
 
 
-def _contracts(found: Result) -> list[str]:
+def by_contract(found: Result) -> list[str]:
+    """False alarms, and what was caught, by rule, weighting and target."""
     body = []
     for rule in CODED:
         for kind in KINDS.values():

@@ -16,10 +16,13 @@ from experiments.core.markdown import (
     table,
 )
 from experiments.data import TITLES
+from experiments.studies.contracts.render import by_contract
 from experiments.studies.detection import published
 from experiments.studies.detection.study import APPROACHES, epsilons, outcome
 
-__all__ = ["claims", "page", "summary"]
+__all__ = ["BESIDE", "beside", "claims", "page", "summary"]
+
+BESIDE = "contracts"
 
 LAYERS = {"L1": "commitment", "L2a": "sentinels", "L2b": "twins"}
 HOW = """One sample of 8,000 rows per data set (fewer in a quick run), seed 42, k = 5, the paper's
@@ -296,37 +299,60 @@ def _sole(found: Result) -> list[str]:
     ]
 
 
+def beside(contracts: Result) -> list[str]:
+    """Both rules and both weightings, from the study that has all contracts."""
+    text = f"""Everything above is under the paper's rule, with columns in clear. From the study
+        [contracts](contracts.md): coded submissions under the paper's rule, and under
+        `importance-spread` with equal weights and with those of a model. Samples of
+        {contracts["rows_each"]:,} rows, {contracts["seeds"]} seeds. A delivery counts where it is
+        not the honest one. The paper's profile needs columns in clear, so it is not among them."""
+    return ["## Both rules and both weightings", "", prose(text), "", *by_contract(contracts)]
+
+
 def claims(found: Result) -> list[Claim]:
-    """Its headline on detection."""
+    """Its headlines on detection."""
     single, n = found["single_run"], 4 * len(found["single_run"])
-    honest = next(
-        r
-        for r in found["rows"]
-        if (r["provider"], r["approach"], r["data"]) == ("honest", "paper, calibrated", "all")
+    right, seeds = _correct(single, "calibrated"), found["seeds"]
+    honest, blind = (_pooled(found, p, "paper, calibrated") for p in ("honest", "approximate"))
+    seen = sum(
+        flagged and provider == "approximate"
+        for _, provider, flagged in _cells(single, "calibrated")
     )
-    right = _correct(single, "calibrated")
+    ours = [r for r in found["rows"] if (r["approach"], r["data"]) == ("full", "all")]
+    caught = [r["flagged"] for r in ours if r["provider"] != "honest"]
+    runs = [r["runs"] for r in ours if r["provider"] != "honest"]
+    alarms = _pooled(found, "honest", "full")
     return [
         Claim(
             "27 of 28 scenarios are judged right",
             HOLDS if right >= 27 else NOT,
-            f"""{right} of {n} in one run of the same design; over {found["seeds"]} seeds it accuses
-            an honest provider in {percent(honest["rate"], 0)} of the runs""",
+            f"""{right} of {n} in one run of the same design""",
+        ),
+        Claim(
+            "There are no false alarms",
+            NOT if honest["flagged"] else HOLDS,
+            f"""{_said(honest)} honest runs are accused, over {seeds} seeds""",
+        ),
+        Claim(
+            "SHAP values catch the approximate provider on 6 of 7 data sets",
+            HOLDS if seen >= 6 else NOT,
+            f"""on {seen} of {len(single)} in one run; in {_said(blind)} runs over {seeds} seeds""",
         ),
         Claim(
             "A provider that deviates is caught",
-            HOLDS_CHANGED,
-            f"""replay and splits judge instead of SHAP: {_said(_pooled(found, "honest"))} false
-            alarms, and every adversary caught""",
+            HOLDS_CHANGED if not alarms["flagged"] and caught == runs else NOT,
+            f"""`full`, where replay and splits judge instead of SHAP: {_said(alarms)} false alarms,
+            and {sum(caught):,} of {sum(runs):,} deliveries of {len(runs)} adversaries caught""",
         ),
     ]
 
 
-def _pooled(found: Result, provider: str) -> Result:
-    """The row of the profile `full` on all data sets."""
+def _pooled(found: Result, provider: str, approach: str) -> Result:
+    """How often an approach flags a provider, all data sets together."""
     row: Result = next(
         r
         for r in found["rows"]
-        if (r["provider"], r["approach"], r["data"]) == (provider, "full", "all")
+        if (r["provider"], r["approach"], r["data"]) == (provider, approach, "all")
     )
     return row
 
@@ -358,9 +384,9 @@ def summary(found: Result) -> list[str]:
         {"does not reproduce" if honest["flagged"] else "reproduces"}.""",
         f"""**The paper's other layers:** layer 1 catches the dumb provider in
         {_said(all_of("dumb", "hash only (paper's layer 1)"))} runs, sentinels and twins the lazy
-        one in {_said(all_of("lazy", "traps only (2a + 2b)"))}, and neither of them the approximate
-        one in any but {_said(all_of("approximate", "layers 1 + 2"))} (paper: 7 of 7, 7 of 7, 0 of
-        7).""",
+        one in {_said(all_of("lazy", "traps only (2a + 2b)"))}, and all of them together the
+        approximate one in {_said(all_of("approximate", "layers 1 + 2"))} (paper: 7 of 7, 7 of 7, 0
+        of 7).""",
         *_profiles(found, all_of("honest", "full"), all_of("honest", "thin")),
     ]
 
@@ -376,12 +402,12 @@ def _profiles(found: Result, full: Result, thin: Result) -> list[str]:
     for r in found["rows"]:
         through = r["runs"] - r["flagged"]
         if r["data"] == "all" and r["approach"] in missed and r["provider"] != "honest" and through:
-            missed[r["approach"]].append(f"{r['provider']} ({through} of {r['runs']} missed)")
+            missed[r["approach"]].append(f"{r['provider']} (missed in {through} of {r['runs']})")
     sentences = []
     for profile, honest in (("full", full), ("thin", thin)):
-        through = "every one was caught every time"
+        through = "all were caught in every run"
         if missed[profile]:
-            through += f" but for {'; '.join(missed[profile])}"
+            through += f", except {'; '.join(missed[profile])}"
         sentences.append(
             f"""**Profile `{profile}`:** {honest["flagged"]} false alarms in {honest["runs"]} honest
             runs (the 95 % interval ends at {percent(honest["high"])}); of {len(providers)}

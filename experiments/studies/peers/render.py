@@ -4,11 +4,11 @@ import json
 from collections.abc import Sequence
 
 from experiments.core.cells import Result
-from experiments.core.markdown import section, table
+from experiments.core.markdown import prose, section, table
 from experiments.core.sources import ROOT
 from experiments.studies.peers.study import OURS
 
-__all__ = ["page", "summary"]
+__all__ = ["page", "summary", "utility"]
 
 NAMES = {
     "verix": "verix-anon",
@@ -24,6 +24,10 @@ MEASURES = {
     "cold": "the whole way, first time in a process",
 }
 """What of verix-anon is measured."""
+SDCMICRO = (
+    "sdcMicro is not among them: it is a package for R, and the machine that measured has no R. Of"
+    " the peers, only anjana was asked for l, or to leave records out."
+)
 WANTED = 100
 """How many times as fast as the fastest peer verix-anon is asked to be."""
 
@@ -52,14 +56,20 @@ def page(found: Result) -> list[str]:
         *_ratios(found["ratios"]),
         *(f"- {line}" for line in _verdicts(found)),
         "",
+        *_arx_beside(),
     ]
     return section("Beside other anonymizers", found, text, body)
 
 
-def _line(row: Result) -> list[object]:
+def _named(row: Result) -> str:
+    """A tool, and what it was asked for beside k."""
     asked = [f"l = {row['l']}"] if row["l"] > 1 else []
     asked += [f"up to {row['suppress']:.0%} left out"] if row["suppress"] else []
-    name = ", ".join([NAMES[row["tool"]], *asked])
+    return ", ".join([NAMES[row["tool"]], *asked])
+
+
+def _line(row: Result) -> list[object]:
+    name = _named(row)
     if row["outcome"] != "done":
         why = {
             "absent": "not installed",
@@ -101,9 +111,29 @@ def _ratios(ratios: Sequence[Result]) -> list[str]:
     return table(head, body, left=2)
 
 
+def _arx_beside() -> list[str]:
+    """ARX and verix-anon as they were measured once, apart from this study."""
+    found = _arx_found()
+    body = [
+        [
+            r["quasi"],
+            r["tool"],
+            r["how"],
+            " / ".join(f"{seconds:g}" for seconds in r["seconds"]),
+            *("-" if r[m] is None else f"{r[m]:.3f}" for m in ("ncp", "f1", "auc")),
+        ]
+        for r in found["rows"]
+    ]
+    text = f"""ARX {found["version"]} beside {found["beside"]}, on {found["date"]}: {found["data"]}.
+        {found["provenance"]} Other columns, another version and another hold-out than above, so the
+        two tables do not compare line by line."""
+    head = ["quasi-identifiers", "tool", "how", "seconds", "NCP", "F1", "AUC"]
+    return ["## ARX, measured apart", "", prose(text), "", *table(head, body, left=3)]
+
+
 def _verdicts(found: Result) -> list[str]:
     rows, ratios = found["rows"], found["ratios"]
-    lines = [f"Peers measured: {_peers(rows)}. {_arx()}"]
+    lines = [f"Peers measured: {_peers(rows)}. {_arx()}", SDCMICRO]
     for measure, what in MEASURES.items() if ratios else ():
         times = [ratio[measure] for ratio in ratios]
         held = [str(ratio["k"]) for ratio in ratios if ratio[measure] >= WANTED]
@@ -143,9 +173,21 @@ def summary(found: Result) -> list[str]:
     return [
         f"""**Beside other anonymizers** on Adult, by k: the engine is {span("engine")} times as
         fast as the fastest of those measured ({_peers(found["rows"])}), from table to table without
-        proof {span("plain")} times, and the whole way with proof {span("whole")} times. pycanon
-        confirms k in {good} of {len(checked)} outputs. {_arx()}"""
+        proof {span("plain")} times, and the whole way with proof {span("whole")} times.
+        {utility(found["rows"])} pycanon confirms k in {good} of {len(checked)} outputs.
+        {_arx()}"""
     ]
+
+
+def utility(rows: Sequence[Result]) -> str:
+    """Loss and models at the least k at which peers were measured, each tool as it comes."""
+    k = min(int(r["k"]) for r in rows if r["tool"] not in OURS)
+    wanted = [r for r in rows if (r["k"], r["l"], r["outcome"]) == (k, 1, "done")]
+    shown = [
+        f"{_named(r)} {r['ncp']:.3f}, {r['auc']:.3f}"
+        for r in sorted(wanted, key=lambda r: float(r["ncp"]))
+    ]
+    return f"NCP and AUC at k = {k}: {'; '.join(shown)}."
 
 
 def _peers(rows: Sequence[Result]) -> str:
@@ -155,9 +197,14 @@ def _peers(rows: Sequence[Result]) -> str:
 
 def _arx() -> str:
     """What is known of ARX, which no command here runs."""
-    found = json.loads((ROOT / "results" / "arx.json").read_text(encoding="utf-8"))
+    found = _arx_found()
     seconds = next(r["seconds"][0] for r in found["rows"] if r["name"] == "global8")
     return (
         f"ARX {found['version']} is not among them; measured apart on {found['date']}, its optimal"
         f" global search with 8 hierarchies takes {seconds:g} s (arx.json)."
     )
+
+
+def _arx_found() -> Result:
+    found: Result = json.loads((ROOT / "results" / "arx.json").read_text(encoding="utf-8"))
+    return found

@@ -37,6 +37,6 @@ def summary(found: Result) -> list[str]:
         f"""**Power of the audit:** looking at all nodes caught {sum(r["caught"] for r in whole)} of
         {sum(r["tries"] for r in whole)} deviating deliveries; the sampled audit and the witnesses
         caught as many as stated or more, within the interval,
-        {"without exception" if not below else "but for " + ", ".join(below)} ({len(rows)}
+        {"without exception" if not below else "except " + ", ".join(below)} ({len(rows)}
         comparisons; at 95 % about one in forty falls below by chance)."""
     ]

@@ -50,10 +50,12 @@ def summary(found: Result) -> list[str]:
     """What it comes to, in a sentence."""
     alone = [r["certain"] for r in found["rows"] if r["remedy"] == "independent"]
     chosen = found["remedies"][found["default"]]
+    below = max(r["below"] for r in found["rows"] if r["remedy"] == found["default"])
+    low = f"up to {percent(below, 2)} of the people are" if below else "no one is"
     return [
         f"""**Series:** released each by itself, {percent(min(alone), 0)} to
         {percent(max(alone), 0)} of the people who are published again have a value that is
-        certain. With the default remedy no one is below l; it publishes
+        certain. With the default remedy {low} below l; it publishes
         {percent(chosen["again"], 0)} of the rows of those who return, at
         {chosen["times"]:.2f} times the NCP."""
     ]

@@ -1,11 +1,20 @@
 """What the traps are worth against an informed provider."""
 
 from experiments.core.cells import Result
-from experiments.core.markdown import percent, prose, section, table
+from experiments.core.markdown import (
+    HOLDS,
+    HOLDS_CHANGED,
+    NOT,
+    Claim,
+    percent,
+    prose,
+    section,
+    table,
+)
 from experiments.data import TITLES
 from experiments.studies.traps.uncertainty import GROUPS
 
-__all__ = ["page", "summary"]
+__all__ = ["claims", "page", "summary"]
 
 
 def page(found: Result) -> list[str]:
@@ -63,6 +72,22 @@ def _unsent(found: Result) -> list[str]:
     return [title, "", prose(text), "", *table(head, rows)]
 
 
+def claims(found: Result) -> list[Claim]:
+    """What it claims of an attacker that knows of the traps and not the salt."""
+    free = [r["free_of_traps"] for r in found["rows"] if r["traps"] == "paper"]
+    is_safe = max(free) == 0
+    caught = "`thin` and `full` caught" if _always(found) else "`thin` or `full` missed"
+    return [
+        Claim(
+            "An informed attacker without the salt is caught",
+            HOLDS if is_safe else HOLDS_CHANGED if _always(found) else NOT,
+            f"""the traps do not do it: it names {percent(min(free), 0)} to {percent(max(free), 0)}
+            of the records, by data set, with no trap among them; {caught} it in
+            {"every" if _always(found) else "some"} run""",
+        )
+    ]
+
+
 def summary(found: Result) -> list[str]:
     """What it comes to, in a sentence or two."""
     paper = [r for r in found["rows"] if r["traps"] == "paper"]
@@ -99,8 +124,8 @@ def _summary_unsent(found: Result) -> str:
         {percent(min(beside), 0)} to {percent(max(beside), 0)} of a provider's suspects lie beside a
         sentinel. The mean of |P(class 1) - 1/2| is {span("everybody")} for everybody,
         {span("suspects")} for suspects, and {span("unplanted")} for the suspects of the same search
-        with nothing planted; it is lower than that on {clear} of {len(rows)} data sets beyond the
-        interval."""
+        with nothing planted; it is lower than that on {clear} of {len(rows)} data sets by more than
+        the interval."""
 
 
 def _always(found: Result) -> bool:

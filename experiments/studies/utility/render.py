@@ -5,9 +5,12 @@ from collections.abc import Sequence
 from experiments.core.cells import Result
 from experiments.core.markdown import HOLDS, NOT, Claim, prose, section, table
 from experiments.data import TITLES
+from experiments.studies.rules.render import RULES, arms
 from experiments.studies.utility import published
 
-__all__ = ["claims", "page", "summary"]
+__all__ = ["BESIDE", "beside", "claims", "page", "summary"]
+
+BESIDE = "rules"
 
 SHOWN = {
     "f1": "F1",
@@ -278,15 +281,41 @@ def _views(found: Result) -> list[str]:
     return [*lines, ""]
 
 
+def beside(rules: Result) -> list[str]:
+    """Both rules and both weightings, from the study that releases under each of them."""
+    lines = ["## Both rules and both weightings", ""]
+    lines += [
+        prose(
+            f"""The paper's rule needs the target and splits by it. `importance-spread` does not get
+            the target, and has equal weights or those of a model (`auto`). From the study
+            [rules](rules.md): samples of 8,000 rows, the whole journey with traps, k =
+            {rules["k"]}, a model on the published intervals that is tested on raw rows. Leaves of
+            2k records under the paper's rule, of k under the other."""
+        ),
+        "",
+    ]
+    measures = {"ncp": "NCP", "auc": "AUC", "f1": "F1"}
+    head = [
+        "data set",
+        *(f"{name}, {rule}" for name in measures.values() for rule in RULES.values()),
+    ]
+    body = [
+        [title, *(f"{r[measure]:.3f}" for measure in measures for r in rows)]
+        for title, rows in arms(rules)
+    ]
+    return [*lines, *table(head, body)] if body else []
+
+
 def claims(found: Result) -> list[Claim]:
     """What it claims on utility."""
     pooled = found["pooled"]["blind"]
     better = {m: f"{pooled[m]['positive']} of {pooled[m]['n']}" for m in ("f1", "auc")}
     return [
         Claim(
-            "Target-driven trees beat blind ones, in F1 on 71 of 77 pairs",
-            HOLDS if pooled["f1"]["positive"] >= 71 else NOT,
-            f"""F1 is higher in {better["f1"]} pairs, and AUC in {better["auc"]}""",
+            "Target-driven trees beat blind ones in F1, on 71 of 77 pairs with 6 ties",
+            HOLDS if pooled["f1"]["positive"] + pooled["f1"]["ties"] == pooled["f1"]["n"] else NOT,
+            f"""F1 is higher in {better["f1"]} pairs ({pooled["f1"]["ties"]} ties), and AUC in
+            {better["auc"]}""",
         )
     ]
 

@@ -101,6 +101,25 @@ def test_a_person_with_several_records_waits_in_the_first_release() -> None:
     assert asked.kept(np.array([2, 3]), np.zeros(2, int)).all()
 
 
+def test_several_classes_of_one_release_may_tell_more() -> None:
+    """The limit that spec §15 and the paper name: three people with records in two classes each."""
+    values = [0, 1, 0, 1]
+    seen = release([0, 1, 1, 2, 0, 2, 3], [0, 0, 1, 1, 2, 2, 2], values)
+    assert brute_force([seen]) == {person: {value} for person, value in enumerate(values)}
+    assert left([seen]) == dict.fromkeys(range(4), 2)
+
+
+def test_several_values_in_two_releases_may_tell_more() -> None:
+    """Another limit that spec §15 names: one record of each person in each release."""
+    values = [3, 0, 2, 1, 0, 1, 1, 2, 0]
+    first = release(range(9), [0, 0, 1, 1, 0, 0, 0, 1, 1], values)
+    second = release(range(9), [0, 2, 0, 0, 1, 0, 1, 1, 1], values)
+    worlds, deduced = brute_force([first, second]), left([first, second])
+    missed = {p for p, n in deduced.items() if n != len(worlds[p])}
+    assert missed
+    assert all(deduced[p] > len(worlds[p]) for p in missed)
+
+
 def published(seed: int) -> list[SeenRecords]:
     """Three batches that are published with those withheld who have to wait; k = 2, l = 2."""
     rng = np.random.default_rng(seed)
