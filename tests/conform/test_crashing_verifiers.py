@@ -25,11 +25,11 @@ def said(kit: Kit, code: str) -> dict[str, str]:
 def test_an_exception_is_no_rejection(kit: Kit) -> None:
     rejects = said(kit, "import sys; sys.exit(1)")
     assert set(rejects) == {"honest-coded"}
-    assert rejects["honest-coded"] == "1, rejected in place of 0"
+    assert rejects["honest-coded"] == "1, rejected instead of 0"
     crashes = said(kit, "[][1]")
     assert set(crashes) == {case.id for case in kit.cases}
     assert crashes["forged-root"] == (
-        "1 after a crash in place of 1, which commitment sees: IndexError: list index out of range"
+        "1 after a crash instead of 1 (layer commitment): IndexError: list index out of range"
     )
 
 

@@ -231,7 +231,7 @@ def test_what_was_missed_is_said(judged_kit: Kit) -> None:
     cases = chosen(judged_kit.cases, ["lost-sentinel", "honest-coded"])
     honest, lost = try_verifier(judged_kit, cases, ending_with(0))
     assert honest.checks[0].detail == "0, accepted"
-    assert lost.checks[0].detail == "0, accepted in place of 1, which sentinels sees: hm"
+    assert lost.checks[0].detail == "0, accepted instead of 1 (layer sentinels): hm"
 
 
 def test_a_command_names_all_places_or_none(tmp_path: Path, judged_kit: Kit) -> None:
@@ -255,7 +255,7 @@ def test_the_command_line(run: jobs.Run, tmp_path: Path) -> None:
     shown = ["--json", tmp_path / "out.json", "--html", tmp_path / "out.html", "--quiet"]
     ended = run("conform", "--verifier", *wanted, *shown, "true")
     assert ended.code == 1
-    assert "0, accepted in place of 1, which commitment sees" in ended.out
+    assert "0, accepted instead of 1 (layer commitment)" in ended.out
     assert "1 of 2 cases failed: forged-root" in ended.out
     report = json.loads((tmp_path / "out.json").read_text())
     assert report["side"] == "verifier"

@@ -383,7 +383,7 @@ class Sheet(Conditions):
             warn(
                 2.0,
                 f"This table was released {counted(self.released_before, 'time')} before.",
-                "Two releases laid over each other single people out.",
+                "Somebody who compares two releases can single people out.",
                 "Publish only one of them.",
             )
         if self.singled_out:
@@ -461,7 +461,7 @@ class Sheet(Conditions):
         if self.missing:
             counts = ", ".join(f"{name} {n:,}" for name, n in self.missing.items())
             is_marked = self.missing_as == Missing.MARK
-            done = "said in every cell of their class" if is_marked else "imputed"
+            done = "every cell of their class says so" if is_marked else "imputed"
             found["missing values"] = f"{counts}; {done}"
         for d in self.diversity:
             found[f"{d.column} ({d.role})"] = (
@@ -497,7 +497,7 @@ class Sheet(Conditions):
             + ("" if before is None else f"; NCP would be {before:.3f} without joining")
         )
         if self.enforced and self.told_by_joining is not None:
-            found["told by joining"] = (
+            found["revealed by joining"] = (
                 f"at most {self.told_by_joining:.2%} of the records are certain to somebody who"
                 " knows quasi-identifiers and tree, though their class shows"
                 f" {NEARLY_ALL:.0%} or less"

@@ -353,9 +353,9 @@ def _judged(case: KitCase, ended: Ended, words: Mapping[int, str]) -> Result:
     passed = code is not None and code == wanted and not has_crashed
     if not passed:
         layers = case.expected.get("layers")
-        seen = f", which {' or '.join(map(str, layers))} sees" if isinstance(layers, list) else ""
+        seen = f" (layer {' or '.join(map(str, layers))})" if isinstance(layers, list) else ""
         said = f": {ended.said}" if ended.said else ""
-        found += f" in place of {wanted}{seen}{said}"
+        found += f" instead of {wanted}{seen}{said}"
     return Result(case=case, checks=(Check("exit code", passed, found),), seconds=ended.seconds)
 
 

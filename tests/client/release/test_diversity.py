@@ -122,7 +122,7 @@ def test_the_salt_decides_what_else_is_joined(case: Job, monkeypatch: pytest.Mon
 
 def test_the_sheet_bounds_what_joining_tells(case: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     assert case.release().sheet.told_by_joining == 0
-    assert "told by joining" not in case.release().sheet.facts()
+    assert "revealed by joining" not in case.release().sheet.facts()
     assert case.release(l=2).sheet.told_by_joining == 0
     # No node is small, so that every residue is known for what it is.
     monkeypatch.setattr(join, "SMALL", 0)
@@ -130,11 +130,11 @@ def test_the_sheet_bounds_what_joining_tells(case: Job, monkeypatch: pytest.Monk
     assert sheet.told_by_joining is not None
     assert 0.05 < sheet.told_by_joining < sheet.joined.records / sheet.n_records
     said = f"at most {sheet.told_by_joining:.2%} of the records are certain"
-    assert said in sheet.facts()["told by joining"]
+    assert said in sheet.facts()["revealed by joining"]
     assert Sheet.from_json(sheet.to_json()) == sheet
     older = json.loads(sheet.to_json())
     del older["told_by_joining"]
-    assert "told by joining" not in Sheet.from_json(json.dumps(older)).facts()
+    assert "revealed by joining" not in Sheet.from_json(json.dumps(older)).facts()
 
 
 def test_what_is_given_wins_over_the_manifest(case: Job) -> None:

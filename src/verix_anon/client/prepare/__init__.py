@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["PrepareOptions", "Prepared", "prepare"]
 
 TWICE = (
-    "anyone who has two submissions of one table can find its traps, the rows not in both;"
+    "anyone who has two submissions of one table can find its traps, which are not in both;"
     " send only one of them"
 )
 

@@ -221,9 +221,10 @@ class CountedRelease:
             return []
         before = (
             f"this table was released before ({self.earlier[-1].time}, by the ledger"
-            f" {self.ledger.path}), with other options or from another delivery. Two releases of"
-            " one table, laid over each other, single people out. For another format of the first,"
-            " use verix-anon convert. To release it once more nevertheless, use force (--force)"
+            f" {self.ledger.path}), with other options or from another delivery. Somebody who"
+            " compares two releases of one table can single people out. For another format of the"
+            " first, use verix-anon convert. To release it once more nevertheless, use force"
+            " (--force)"
         )
         return [before]
 

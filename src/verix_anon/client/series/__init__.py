@@ -227,8 +227,8 @@ class GrowingSeries:
         self.log = SeriesLog((*log.entries, *(e.entry for e in past[len(log.entries) :])))
         if log.signature is not None and series.key is None:
             raise TableError(
-                "the log of this series is signed: give the key that signs (--sign, or --sign-series"
-                " of run)"
+                "the log of this series is signed: give the key that signs (--sign, or"
+                " --sign-series of run)"
             )
         persons = columns_of(table)[memory.person]
         memory, person = memory.with_people(persons, manifest.submission)

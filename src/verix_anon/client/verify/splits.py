@@ -153,7 +153,7 @@ def check(case: Case) -> Finding:
     deviations = examine(case, nodes)
     return _finding(
         deviations,
-        f"Every node is what the rule makes of the records ({nodes.size:,} in all).",
+        f"Every node follows from the records by the rule ({nodes.size:,} in all).",
         "Exact: every deviation is found, and honest work is never flagged.",
         {"nodes": nodes.size, "examined": nodes.size, **_seen(case, nodes, deviations)},
     )
@@ -285,7 +285,8 @@ def _sampled(case: Case) -> Finding:
     counts = {"nodes": tree.n_nodes, "examined": int(chosen.size), "draws": n_draws}
     return _finding(
         deviations,
-        f"Every node of a random sample is what the rule makes of it ({chosen.size:,} in all).",
+        "Every node of a random sample follows from its records by the rule"
+        f" ({chosen.size:,} in all).",
         f"If deviations touch {share * 100:.3g}% of the records' paths or of the nodes, the chance"
         f" to miss them is at most {odds(miss)}. A VIOLATION for this submission is final.",
         {**counts, **_seen(case, chosen, deviations)},
