@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from verix_anon.cli.app import app, left_out, load_kernels
+from verix_anon.cli.app import app, left_out
 from verix_anon.cli.options import (
     AsJson,
     Given,
@@ -162,7 +162,6 @@ def prepare(
     Every column needs a role: from the file that `verix-anon init` drafted, or from the options
     below. Only quasi-identifiers are sent, and the target if the rule needs it.
     """
-    load_kernels()
     from verix_anon.client.ledger import Ledger
     from verix_anon.client.prepare import prepare as make
     from verix_anon.files.tables import shown_url
