@@ -270,7 +270,7 @@ def test_answers_decide(tmp_path: Path) -> None:
         ("a;b,c\n1;2,3\n", {}, 'say which, with --delimiter "," or --delimiter ";"'),
         ("name\nDoe,John\nRoe,Jane\n", {}, "--skip 0 or --skip 1"),
         ("a;b\n1;2\n3;4;5\n6;7\n8\n", {}, "line 3 has 3 fields, the header 2 (2 lines are so)"),
-        ("a;b\n1;2\n3\n", {}, "line 3 has 1 fields"),
+        ("a;b\n1;2\n3\n", {}, "line 3 has 1 field"),
         ('a;b\n"x" y;2\n', {}, "line 2 has a quote that does not fit"),
         ('a;b\n"x;2\n3;4\n', {}, "has a quote that does not fit"),
         ("a;b;a \n1;2;3\n", {}, "column name 'a' occurs twice, in columns 1 and 3 of line 1"),
