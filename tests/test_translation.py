@@ -118,7 +118,14 @@ def test_reports_are_german_throughout(name: str, profile: Profile, missed: set[
     page = render(pages.judged(name, profile), sheet, "de")
     assert missed == set()
     assert left_in_english(page) == []
+    assert re.findall(r'content: ".*?\w.*?"', page) == []
     assert '<html lang="de">' in page
+
+
+def test_without_a_time_a_report_is_german_too() -> None:
+    text = pages.text_of(render(replace(pages.judged("honest"), time=""), language="de"))
+    assert re.search(r"Die Anonymisierung .* haben wir mit verix-anon .* geprüft", text)
+    assert "aus dem Prüfergebnis (Zeitpunkt unbekannt)." in text
 
 
 def verdicts() -> Iterator[Verdict]:

@@ -183,7 +183,8 @@ def test_sheet() -> None:
     text = pages.text_of(pages.report("honest", with_sheet=True))
     sheet = json.loads(pages.released())
     assert f"holds at least {sheet['k']:,} (3 agreed)" in text
-    assert "A table was released. Every class holds at least" in text
+    agreed = f"{sheet['k']:,} (3 agreed), counted by record."
+    assert f"A table was released. Every class holds at least {agreed}" in text
     assert "diagnosis" in text
     assert "Sizes of the released classes" in text
     assert f"{sheet['singled_out']:.1%}" in text

@@ -99,7 +99,9 @@ def test_what_stays_possible_over_time_is_told_of_each_column() -> None:
         text = pages.text_of(render(pages.judged("honest"), found, language))
         assert re.search(f"ill ?: [^.]*{ill}", text)
         assert re.search(f"rich ?: [^.]*{rich}", text)
+    told["releases"] = [risk | {"time": "2026-11-18T20:05:11+00:00"}]
     found = Sheet.from_json(sheet(over_time=told | {"least_by": {"ill": 1}}))
+    assert "1, 18.11.2026" in pages.text_of(render(pages.judged("honest"), found, "de"))
     assert "stays possible" not in pages.text_of(render(pages.judged("honest"), found))
 
 

@@ -57,7 +57,7 @@ def page(verdict: Verdict, sheet: Sheet | None, language: str) -> str:
 
 def rendered(template: str, view: Mapping[str, object], t: PageTexts) -> str:
     """A template of this folder with what it shows."""
-    shown = {"view": view, "t": t, "number": t.number}
+    shown = {"view": view, "t": t, "number": t.number, "date": t.date}
     return TEMPLATES.get_template(template).render(shown) + "\n"
 
 
@@ -124,9 +124,8 @@ def left_open(verdict: Verdict, sheet: Sheet | None, t: PageTexts) -> LeftOpen:
     if worst:
         points.append((t.share(worst), t("open.sensitive")))
     points.append((t.number(sheet.joined.records), t("open.joined", n=sheet.n_records)))
-    is_open = sheet.singled_out or any(d.given_away for d in sheet.diversity)
-    tone = "mark" if is_open or sheet.overridden else "good"
-    return LeftOpen(tone=tone, points=tuple(points))
+    is_open = sheet.singled_out or any(d.given_away for d in sheet.diversity) or sheet.overridden
+    return LeftOpen(tone="mark" if is_open else "good", points=tuple(points))
 
 
 def answers(
@@ -144,9 +143,8 @@ def answers(
     elif verdict.outcome is Outcome.VIOLATION:
         failed = [f.layer for f in verdict.findings if f.decides and f.status is Status.FAIL]
         reasons = " ".join(f"{shown[name].title}: {shown[name].summary}" for name in failed)
-        n_deciding = sum(f.decides for f in verdict.findings)
-        case, more = _violation(failed), {"all": n_deciding, "failed": len(failed)}
-        more["reasons"] = reasons
+        more = {"all": sum(f.decides for f in verdict.findings), "failed": len(failed)}
+        case, more["reasons"] = _violation(failed), reasons
     else:
         case, more = "inconclusive", {"layers": ", ".join(shown[name].title for name in open_)}
     said = {part: t(f"answers.{case}.{part}", **more) for part in ("headline", "done", "sure")}
@@ -196,11 +194,13 @@ def _statement(
     if sheet is None:
         yield f"{t(f'statement.action.{outcome}')} {t('statement.not_told')}"
     else:
+        by = t("report.record") if sheet.counted_by == "record" else sheet.counted_by
         yield t(
             "statement.released",
             forced=t("statement.forced") if sheet.overridden else "",
             k=sheet.k,
             agreed=sheet.k_agreed,
+            by=printable(by, LINE),
             risk=t.share(sheet.prosecutor_max),
         )
         points = "; ".join(" ".join(point) for point in left_open(verdict, sheet, t).points)
