@@ -199,8 +199,8 @@ def test_without_traps_nothing_is_drawn_of_them() -> None:
 @pytest.mark.parametrize(
     ("layer", "title"),
     [
-        ("sentinels", "How likely a provider that drops records passes"),
-        ("twins", "How likely a provider that drops records passes"),
+        ("sentinels", "How likely it is that dropped records go unnoticed"),
+        ("twins", "How likely it is that dropped records go unnoticed"),
         ("replay", "Sizes of the delivered groups"),
         ("splits", "Map of the tree"),
         ("fingerprint", "SHAP values of"),
