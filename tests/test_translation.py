@@ -86,6 +86,30 @@ def test_names_are_not_translated() -> None:
     assert translated(said, "en") == said
 
 
+@pytest.mark.parametrize(
+    ("fact", "shown"),
+    [
+        ("age 3, town 5,000; imputed", "age 3, town 5.000; durch geschätzte Werte ersetzt"),
+        ("k 5; ill: l 3, cap 0.75; rich: t 0.5", "k 5; ill: l 3, cap 0,75; rich: t 0,5"),
+        (
+            "3,000 records of 12 people; distributions moved by age 0.123, a 1.5 b 0.001",
+            "3.000 Datensätze von 12 Personen; Verteilungen verschoben um age 0,123, a 1.5 b 0,001",
+        ),
+    ],
+)
+def test_numbers_beside_names_are_in_the_readers_form(fact: str, shown: str) -> None:
+    assert translated(fact, "de") == shown
+
+
+def test_bins_of_several_columns_are_translated_each() -> None:
+    shares = {"age 0.5": "12.0%", "born 5y": "under 0.1%", "town 2": "0.0%"}
+    each = [f"{name} ({share} of the records span several)" for name, share in shares.items()]
+    shown = translated(", ".join(each), "de")
+    assert shown.count("der Datensätze") == 3
+    assert "age 0,5 (12,0" in shown
+    assert "born 5y (unter 0,1" in shown
+
+
 def test_an_unknown_language_is_a_mistake() -> None:
     with pytest.raises(TableError, match="no texts in 'fr', only in"):
         render(pages.judged("honest"), language="fr")

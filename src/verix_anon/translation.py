@@ -41,8 +41,10 @@ KINDS = {
     "any": r".+?",
     "say": r".*?",
     "list": r".+?",
+    "figures": r".+?",
 }
-"""What each kind looks like. `name` is quoted, `say` is translated, `list` part by part."""
+"""What each kind looks like. `name` is quoted, `say` is translated, `list` part by part, and
+`figures` are names with numbers, such as `age 0.5, town 1,000`."""
 ENDS = re.compile(r"(?<=[.!?;:]) ")
 SEPARATORS = ("; ", ", and ", " and ", ", ")
 MOST_PIECES = 4
@@ -263,4 +265,7 @@ SHOWN: dict[str, Callable[[str, str], str]] = {
     "date": date,
     "say": translated,
     "list": _list,
+    "figures": lambda found, language: re.sub(
+        rf"(?<= ){KINDS['']}(?=[,;]|$)", lambda each: _numeral(each[0], language), found
+    ),
 }
