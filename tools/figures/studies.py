@@ -284,6 +284,14 @@ def audit_ratio_million() -> str:
     return _audit_ratio("1000000x16")
 
 
+@figure("audit.of_again")
+def audit_of_again() -> str:
+    """What decides, as a multiple of all that the engine does, at 1,000,000 records."""
+    found = load("bench-owner")["jobs"]["1000000x16"]
+    layers = found["full"]["layers"]
+    return f"{sum(layers[name] for name in EXACT_LAYERS) / found['again']:.2f}"
+
+
 @figure("audit.commitment")
 def audit_commitment() -> str:
     """Which share of the exact check is the layer that hashes, at 1,000,000 records."""
