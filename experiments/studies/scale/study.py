@@ -32,8 +32,6 @@ BEYOND_ROWS = (10_000_000,)
 RESOURCE_COLUMNS = (8, 16, 32, 64, 128)
 BEYOND_COLUMNS = (256, 512)
 FIXED_ROWS = 8_000
-MODELS = ("fingerprint", "utility")
-"""The layers that fit a model and do not decide."""
 
 
 def cells(*, quick: bool) -> list[Params]:
@@ -98,8 +96,6 @@ def _row(job: Result) -> Result:
     hashing = sum(commit.values())
     # The parts apart from each other, so that a share cannot come out above all.
     build = provide["grow"] + hashing
-    # The two models run side by side, so together they take as long as the longer one.
-    audit = full["whole"] - max(layers[name] for name in MODELS)
     return {
         "rows": job["rows"],
         "columns": job["columns"],
@@ -115,10 +111,12 @@ def _row(job: Result) -> Result:
         "leaves": provide["leaves"],
         **{f"full_{name}": seconds for name, seconds in layers.items()},
         "full_whole": full["whole"],
+        "full_decides": full["decides"],
         **{f"thin_{name}": seconds for name, seconds in thin["layers"].items()},
         "thin_whole": thin["whole"],
-        "exact": audit - layers["splits"],
-        "audit": audit,
+        "thin_decides": thin["decides"],
+        "exact": full["decides"] - layers["splits"],
+        "audit": full["decides"],
         "reexecute": verify["reexecute"],
         "read_delivery": verify["read_delivery"],
         "read_submission": verify["read_submission"],
