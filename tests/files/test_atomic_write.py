@@ -173,12 +173,13 @@ def test_two_writers(tmp_path: Path) -> None:
     assert tree(tmp_path) == {"out/new": "early"}
 
 
-def test_many_writers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("turn", range(40))
+def test_many_writers(tmp_path: Path, turn: int) -> None:
     refused = []
 
     def work(i: int) -> None:
         try:
-            write(tmp_path / "out", str(i), overwrite=True)
+            write(tmp_path / "out", f"{turn}, {i}", overwrite=True)
         except TableError as error:
             refused.append(error)
 

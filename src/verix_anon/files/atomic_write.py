@@ -3,6 +3,7 @@
 Until then they lie under another name, where only their owner can read them.
 """
 
+import errno
 import os
 import secrets
 import shutil
@@ -19,6 +20,8 @@ from verix_anon.platform import IS_POSIX, make_private, settle
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 USUAL_FILE, USUAL_FOLDER = 0o666, 0o777
 """The modes from which the system subtracts the user's umask."""
+TAKEN = frozenset({errno.ENOTEMPTY, errno.EEXIST})
+"""What renaming a folder fails with if another one has the name."""
 
 
 def check_free(path: FilePath, *, overwrite: bool) -> None:
@@ -113,11 +116,17 @@ class Aside:
         try:
             self.path.rename(target)
         finally:
-            # Even after an interruption, one of the two has the name.
-            if os.path.lexists(target):
-                _remove(old)
-            else:
-                old.rename(target)
+            # Even after an interruption, one of the two has the name. Other writers may take it or
+            # move it away at any moment, so only one that is there may replace the old one.
+            while os.path.lexists(old):
+                if os.path.lexists(target):
+                    _remove(old)
+                else:
+                    try:
+                        old.rename(target)
+                    except OSError as error:
+                        if error.errno not in TAKEN:
+                            raise
 
 
 @contextmanager
