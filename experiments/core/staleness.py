@@ -1,7 +1,8 @@
 """Which results are of this version: `python -m experiments --status`.
 
 A result is stale if the code that it depends on has changed since it was measured. For a study,
-that is all code that it imports, directly or not, inside functions too. A benchmark that starts
+that is all code that it imports, directly or not, inside functions too. What writes its page and
+draws its figures does not count: a test holds the pages to the results. A benchmark that starts
 commands also depends on the code that these commands may load. Comments, docstrings, sentences such
 as messages, and the layout of lines do not count. A result that was measured on uncommitted
 changes, or on a commit that is not in the history, is stale.
@@ -29,6 +30,8 @@ WITH_ALL = frozenset({"chaos", "checker", "desk", "kit", "service"})
 """Benchmarks of commands that load one of these packages"""
 NAMING = ROOT / "src" / "verix_anon" / "files" / "atomic_write.py"
 """Gives finished files their names. A study rests on what is in them."""
+SHOWING = frozenset({"render.py", "figures.py"})
+"""What shows the results of a study"""
 PROGRAM = re.compile(r"tools\.bench\.(\w+)")
 SENTENCE = 5
 MOST_SHOWN = 3
@@ -90,7 +93,8 @@ def _depends_on(name: str) -> set[Path]:
     bench = name.removeprefix("bench-")
     tools = ROOT / "tools"
     if bench == name:
-        todo = sorted((ROOT / "experiments" / "studies" / name).rglob("*.py"))
+        study = ROOT / "experiments" / "studies" / name
+        todo = sorted(path for path in study.rglob("*.py") if path.name not in SHOWING)
     else:
         todo = [tools / "bench" / f"{bench}.py", *(tools / bench).glob("*.py")]
         # A benchmark starts other modules as programs, by their dotted names.

@@ -1,13 +1,12 @@
 """What a release leaks although every class holds k people."""
 
 from experiments.core.cells import Result
-from experiments.core.markdown import percent, prose, section, table
+from experiments.core.markdown import percent, section, table
 from experiments.data import TITLES
-from experiments.studies.rules.render import RULES, arms
 
-__all__ = ["BESIDE", "beside", "page", "summary"]
+__all__ = ["page", "summary"]
 
-BESIDE = "rules"
+WEIGHED = "importance-spread, weighed by a model"
 
 
 def page(found: Result) -> list[str]:
@@ -18,36 +17,31 @@ def page(found: Result) -> list[str]:
             TITLES[r["data"]],
             "whole" if r["whole"] else f"{r['records']:,.0f} rows",
             f"{r['classes']:,.0f}",
-            percent(r["homogeneous"]),
+            _with_error(r, "homogeneous"),
             percent(r["homogeneous_positive"]),
             percent(r["large_homogeneous"]),
             f"{r['largest_homogeneous']:,.0f}",
-            percent(r["singled_out_by_two"]),
+            _with_error(r, "singled_out_by_two"),
             percent(r["below_k_by_two"]),
         ]
         for r in found["rows"]
     ]
-    text = """Share of the records in classes where all share the target; of the positive ones in
-        classes that give them away; in such classes of ten times k records and more; the largest.
-        Then two releases of one table under two salts: the share of the records that are alone in
-        the meeting of their two classes, and in a meeting of fewer than k. Under
-        `variance-reduction`, the paper's rule, and under `importance-spread`, the default."""
+    text = """`same target` is the share of the records in classes where all share the target, and
+        `positives` is that share among the records with the label 1. `large` is the share in such
+        classes of at least ten times k records, and `largest` is the records of the largest one.
+        Then one table is released twice, under two salts. The last two columns are the shares of
+        the records that are alone in the meeting of their two classes, and in a meeting of fewer
+        than k. `variance-reduction` is the paper's rule, with the paper's options and today's
+        traps. `importance-spread` is the default; with the weights of a model it is `auto`. ± is
+        the standard error over the samples."""
     head = ["rule", "data set", "table", "classes", "same target", "positives", "large", "largest"]
     head += ["alone by two", "below k by two"]
     return section("What a release leaks (spec §12)", found, text, table(head, rows, left=3))
 
 
-def beside(rules: Result) -> list[str]:
-    """Both weightings, from the study that releases under each of them."""
-    text = f"""Share of the records in classes where all share the target, from the study
-        [rules](rules.md): samples of 8,000 rows, k = {rules["k"]}, the whole journey with traps,
-        equal weights and those of a model (`auto`). Leaves of 2k records under the paper's rule,
-        of k under the other."""
-    body = [[title, *(percent(r["same_target"]) for r in rows)] for title, rows in arms(rules)]
-    if not body:
-        return []
-    lines = table(["data set", *RULES.values()], body)
-    return ["## Both rules and both weightings", "", prose(text), "", *lines]
+def _with_error(row: Result, name: str) -> str:
+    error = row[f"{name}_error"]
+    return percent(row[name]) if error is None else f"{100 * row[name]:.1f} ± {percent(error)}"
 
 
 def summary(found: Result) -> list[str]:
@@ -59,9 +53,10 @@ def summary(found: Result) -> list[str]:
 
     return [
         f"""**What a release leaks:** although every class holds k people, {span("homogeneous")} of
-        the records lie in classes where all share the target under the paper's rule, and
-        {span("homogeneous", "importance-spread")} under the default. Two releases of one table
+        the records lie in classes where all share the target under the paper's rule,
+        {span("homogeneous", "importance-spread")} under the default, and
+        {span("homogeneous", WEIGHED)} if a model weighs the columns. Two releases of one table
         leave {span("singled_out_by_two")} of the records alone in the meeting of their classes
-        under the paper's rule, and {span("singled_out_by_two", "importance-spread")} under the
-        default."""
+        under the paper's rule, {span("singled_out_by_two", "importance-spread")} under the
+        default, and {span("singled_out_by_two", WEIGHED)} with a model's weights."""
     ]

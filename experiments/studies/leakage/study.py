@@ -1,8 +1,9 @@
 """What a release leaks although every class holds k people (spec §12).
 
 A class where all share the target gives it away for all of them, and the target-driven rule makes
-such classes by design; the default rule does not look at the target. Two releases of one table cut
-the people in two ways; who is alone in the meeting of two classes is singled out.
+such classes by design; `importance-spread` does not look at the target, but the weights of a model
+do. Two releases of one table cut the people in two ways: a person who is alone in the meeting of
+two classes is singled out.
 """
 
 from collections.abc import Sequence
@@ -24,8 +25,10 @@ PLACE = 7
 SEEDS = (1, 2, 3)
 ALL = 10**9
 LARGE = 10 * K
-RULES = tuple(CODED)[:2]
-"""The paper's rule and the default"""
+RULES = tuple(CODED)
+"""The paper's rule, the default, and the default's rule weighed by a model"""
+SHARES = ("homogeneous", "singled_out_by_two")
+"""What has a standard error over the samples"""
 
 
 def cells(*, quick: bool) -> list[Params]:
@@ -86,12 +89,21 @@ def _classes(name: str, table: pa.Table, seed: int, rule: str) -> npt.NDArray[np
 
 
 def summarize(found: Sequence[tuple[Params, Result]]) -> Result:
-    """Per rule and data set: the mean over the samples, and the whole table."""
+    """Per rule and data set: the mean over the samples with its error, and the whole table."""
     groups: dict[tuple[str, str, bool], list[Result]] = {}
     for p, r in found:
         groups.setdefault((str(p["rule"]), str(p["data"]), p["rows"] == ALL), []).append(r)
     rows = []
-    for (rule, data, whole), group in sorted(groups.items(), key=lambda g: g[0][0] != RULES[0]):
+    for (rule, data, whole), group in sorted(groups.items(), key=lambda g: RULES.index(g[0][0])):
         means = {name: float(np.mean([float(r[name]) for r in group])) for name in group[0]}
-        rows.append({"rule": rule, "data": data, "whole": whole, "runs": len(group), **means})
+        errors = {f"{name}_error": _error([r[name] for r in group]) for name in SHARES}
+        rows.append(
+            {"rule": rule, "data": data, "whole": whole, "runs": len(group), **means, **errors}
+        )
     return {"rows": rows}
+
+
+def _error(values: Sequence[float]) -> float | None:
+    """The standard error of the mean, or None for a single value."""
+    n = len(values)
+    return float(np.std(values, ddof=1) / np.sqrt(n)) if n > 1 else None

@@ -6,7 +6,7 @@ from experiments.core.cells import Result
 from experiments.core.markdown import percent, prose, section, table
 from experiments.data import TITLES
 
-__all__ = ["arms", "count", "page", "row", "summary"]
+__all__ = ["count", "page", "row", "summary"]
 
 RULES = {
     ("variance-reduction", ""): "the paper's",
@@ -45,14 +45,6 @@ def _arm(r: Result) -> str:
 def row(found: Result, **wanted: object) -> Result | None:
     """The row of the results with these values, if there is one."""
     return next((r for r in found["rows"] if wanted.items() <= r.items()), None)
-
-
-def arms(found: Result) -> Iterator[tuple[str, list[Result]]]:
-    """What is released of every data set under the paper's rule, and with both weightings."""
-    for raw in _samples(found):
-        named = {"data": raw["data"], "quasi": 0, "target": "target", "view": "interval", "l": 1}
-        rows = [row(found, **named, importance=i) for _, i in RULES]
-        yield TITLES[raw["data"]], [r for r in rows if r is not None]
 
 
 def _adult(found: Result, columns: int) -> list[str]:

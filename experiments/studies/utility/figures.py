@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from experiments.core.cells import Result
-from experiments.core.drawing import BLUE, GREY, ORANGE, saved
+from experiments.core.drawing import BLUE, GREEN, GREY, ORANGE, saved
 from experiments.data import TITLES
 from experiments.studies.utility import published
 
@@ -18,11 +18,13 @@ FIGURES = {
     "utility-auc": "AUC against k, test records raw: mean and standard deviation over seeds",
     "utility-gaps": "How much better target-driven is than blind, 95 % intervals over seeds",
 }
-METHODS = {
-    "target-driven": (BLUE, "-", "o"),
-    "blind": (ORANGE, "--", "s"),
-    "blind, strict": ("#666666", ":", "^"),
+ARMS = {
+    "target-driven, paper, midpoint": ("target-driven", (BLUE, "-", "o")),
+    "blind, paper, midpoint": ("blind", (ORANGE, "--", "s")),
+    "blind, strict, paper, midpoint": ("blind, strict", ("#666666", ":", "^")),
+    "importance-spread, adaptive, midpoint": ("importance-spread", (GREEN, "-.", "D")),
 }
+"""The label and the look of each arm that is drawn"""
 GAPS = {
     "f1": "F1",
     "generalized_f1": "F1, test generalized",
@@ -45,16 +47,17 @@ def draw(found: Result, out: Path) -> None:
 
 
 def _panels(found: Result, measure: str, out: Path, file: str) -> None:
-    """One panel per data set, the three ways to split against k."""
+    """One panel per data set, the ways to split against k."""
     names, ks = found["datasets"], found["ks"]
     n_columns = min(4, len(names) + 1)
     n_lines = -(-(len(names) + 1) // n_columns)
     with saved(out, file, (7.5, 2.2 * n_lines)) as figure:
         grid = figure.subplots(n_lines, n_columns, squeeze=False, sharex=True).ravel()
         for axes, name in zip(grid, names, strict=False):
-            for method, look in METHODS.items():
-                of = found["sweep"][name][f"{method}, paper, midpoint"][measure]
-                _band(axes, ks, of, look, method)
+            for arm, (label, look) in ARMS.items():
+                of = found["sweep"][name][arm].get(measure)
+                if of is not None:
+                    _band(axes, ks, of, look, label)
             raw = found["raw"][name].get(measure.removeprefix("generalized_"))
             axes.axhline(raw, color=GREY, linewidth=0.8, label="model on raw records")
             if name == "adult" and measure == "generalized_f1":

@@ -45,6 +45,8 @@ CONTRASTS: dict[str, tuple[Arm, Arm]] = {
     "means": (("target-driven", "none", "mean"), _BARE),
     "means of blind": (("blind", "none", "mean"), ("blind", "none", "midpoint")),
     "without traps": (_BARE, _DRIVEN),
+    "ours": (("importance-spread", "adaptive", "midpoint"), _DRIVEN),
+    "ours, weighed": (("importance-spread, weighed by a model", "adaptive", "midpoint"), _DRIVEN),
 }
 """The first arm against the second: (method, traps, what the model sees)."""
 

@@ -99,6 +99,16 @@ def test_code_that_a_study_uses(repository: Repository, name: str) -> None:
     assert "stale" in staleness.report(staleness.statuses(repository.root / "results"))
 
 
+def test_what_shows_a_study_does_not_count(repository: Repository) -> None:
+    for name in ("render", "figures"):
+        repository.write(f"experiments/studies/small/{name}.py", "shown = 1\n")
+    repository.commit()
+    assert repository.changed()["small"] == ()
+    repository.write("experiments/studies/small/gaps.py", "gap = 1\n")
+    repository.commit()
+    assert repository.changed()["small"] == ("experiments/studies/small/gaps.py",)
+
+
 def test_code_that_only_commands_use(repository: Repository) -> None:
     path = "src/verix_anon/client/other.py"
     repository.write(path, "other = 2\n")
