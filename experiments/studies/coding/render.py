@@ -10,16 +10,17 @@ __all__ = ["page", "summary"]
 def page(found: Result) -> list[str]:
     """The table, the attack in words, and what it shows."""
     text = f"""A submission in clear holds names and values; a coded one positions alone, and with a
-        limit on places several values share one. The provider knows nothing else; or
-        {found["others"]} rows of other people of the same population; or sees the release of the
-        very table beside its own delivery. Its attack is a plain one. The known values of a
-        column, in order, are put to positions so that the known counts are most likely and each
-        value lies near its quantile; from the release, the ends of intervals and the members of
-        sets are put to those of the delivered leaves. Columns are named by that likelihood and by
-        their rank correlations; numbers between known ones are interpolated. Shown: columns named
-        rightly; cells of genuine records with exactly the right value; and cells nearly right,
-        numbers within {percent(found["near"], 0)} of their column's range. Means over the seeds,
-        in brackets the least and the greatest. A better attack would recover more."""
+        limit on places several values share one. The provider knows {found["others"]} rows of
+        other people of the same population, or sees the release of the very table beside its
+        own delivery. We built no attack for a provider that knows nothing else. The attack is a
+        plain one. The known values of a column, in order, are put to positions so that the
+        known counts are most likely and each value lies near its quantile; from the release,
+        the ends of intervals and the members of sets are put to those of the delivered leaves.
+        Columns are named by that likelihood and by their rank correlations; numbers between
+        known ones are interpolated. Shown: columns named rightly; cells of genuine records with
+        exactly the right value; and cells nearly right, numbers within
+        {percent(found["near"], 0)} of their column's range. Means over the seeds, in brackets
+        the least and the greatest. A better attack would recover more."""
     rows = [
         [
             TITLES[r["data"]],
@@ -48,14 +49,12 @@ def summary(found: Result) -> list[str]:
         least, most = percent(min(values), 0), percent(max(values), 0)
         return least if least == most else f"{least} to {most}"
 
-    others = f"from {found['others']} other people's rows"
-    alone = (span(measure, "coded", "nothing") for measure in ("columns", "cells"))
+    n_tables = len({r["data"] for r in found["rows"]})
     return [
-        f"""**What coding hides:** a provider that knows nothing else names
-        {next(alone)} of the columns and gets {next(alone)} of the cells exactly right; {others} it
-        names {span("columns", "coded", "other people")} of the columns and
+        f"""**What coding hides:** from {found["others"]} other people's rows a provider names
+        {span("columns", "coded", "other people")} of the columns and
         gets {span("cells", "coded", "other people")} of the cells exactly right and
-        {span("near", "coded", "other people")} nearly, by data set; from the release,
-        {span("cells", "coded", "the release")} exactly and {span("near", "coded", "the release")}
-        nearly."""
+        {span("near", "coded", "other people")} nearly, on {n_tables} data sets. From the release it
+        gets {span("cells", "coded", "the release")} exactly right and
+        {span("near", "coded", "the release")} nearly."""
     ]

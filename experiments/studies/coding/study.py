@@ -34,7 +34,7 @@ NEAR = 0.01
 """A number is nearly right within this share of its column's range."""
 TABLES = ("adult", "bank", "magic")
 SENT = {"clear": None, "coded": None, "1,024 places": 1_024, "64 places": 64}
-BACKGROUNDS = ("nothing", "other people", "the release")
+BACKGROUNDS = ("other people", "the release")
 
 Floats = npt.NDArray[np.float64]
 
@@ -55,10 +55,10 @@ def run(params: Params) -> Result:
     case = _case(params)
     if params["sent"] == "clear":
         return dict.fromkeys(BACKGROUNDS, _read_off(case))
-    found = {"nothing": {"columns": 0.0, "cells": 0.0, "near": 0.0}}
-    found["other people"] = _recovered(case, _from_rows(case))
-    found["the release"] = _recovered(case, _from_release(case))
-    return found
+    return {
+        "other people": _recovered(case, _from_rows(case)),
+        "the release": _recovered(case, _from_release(case)),
+    }
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -115,7 +115,6 @@ def _row(job: Result) -> Result:
         **{f"thin_{name}": seconds for name, seconds in thin["layers"].items()},
         "thin_whole": thin["whole"],
         "thin_decides": thin["decides"],
-        "exact": full["decides"] - layers["splits"],
         "audit": full["decides"],
         "reexecute": verify["reexecute"],
         "read_delivery": verify["read_delivery"],
