@@ -9,16 +9,20 @@ __all__ = [
     "HOLDS",
     "HOLDS_CHANGED",
     "NOT",
+    "OPEN",
     "Claim",
     "mark",
     "percent",
     "prose",
     "rate",
     "section",
+    "seeds",
     "table",
+    "verdict",
 ]
 
 HOLDS, HOLDS_CHANGED, NOT = "holds", "holds with this change", "does not hold"
+OPEN = "depends on what the paper leaves open"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +31,16 @@ class Claim:
 
     claim: str
     verdict: str
-    """HOLDS, HOLDS_CHANGED or NOT"""
+    """HOLDS, HOLDS_CHANGED, NOT or OPEN"""
     found: str
-    """What was measured here, with one number"""
+    """What was measured here, with a number or two"""
+
+
+def verdict(readings: Sequence[bool]) -> str:
+    """HOLDS, OPEN or NOT, by whether a claim holds under each reading of its experiment."""
+    if all(readings):
+        return HOLDS
+    return OPEN if any(readings) else NOT
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]], *, left: int = 1) -> list[str]:
@@ -54,6 +65,12 @@ def rate(row: Result, hits: str = "flagged", runs: str = "runs") -> str:
     if not row[runs]:
         return "-"
     return f"{row[hits]}/{row[runs]} ({100 * row['low']:.0f} to {100 * row['high']:.0f} %)"
+
+
+def seeds(found: Result) -> str:
+    """How many seeds a study ran."""
+    n = len(found["seed_values"])
+    return "1 seed" if n == 1 else f"{n} seeds"
 
 
 def prose(text: str) -> str:

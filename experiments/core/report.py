@@ -12,14 +12,20 @@ __all__ = ["render"]
 
 HEAD = """# Results
 
-Written by `make paper` from the JSON files in this folder; nothing here is typed by hand. The page
-of each study names its commit, its versions and its machine. `python -m experiments --status` says
-which results are of the current version.
+Written by `make paper`: each measured figure is read from the JSON files in this folder. The
+paper's own figures are copied from the paper. The page of each study names its commit, its versions
+and its machine. `python -m experiments --status` says which results are of the current version.
 """
 CLAIMS = """## What the paper claims
 
-The paper is *VeriX-Anon* (Daga and Ramu). "Holds with this change" means that the claim is true of
-our system and not of the paper's.
+The paper is *VeriX-Anon* (Daga and Ramu). Its code is not public, so we rebuilt its experiments
+from its text.
+
+- "Holds with this change": the claim is true of our system and not of the paper's.
+- "Depends on what the paper leaves open": the text allows several experiments. The claim holds in
+  some of them and not in others.
+- "Does not hold": the claim does not hold in our reproduction. The paper's code might give another
+  result.
 """
 
 

@@ -1,8 +1,9 @@
 """What cheaters that know what matters risk."""
 
 from experiments.core.cells import Result
-from experiments.core.markdown import percent, prose, rate, section, table
+from experiments.core.markdown import percent, prose, rate, section, seeds, table
 from experiments.core.owner import CODED
+from experiments.studies.power.render import SURE
 
 __all__ = ["page", "summary"]
 
@@ -11,10 +12,11 @@ HEAD = ["provider", "deviated", "caught, full", "caught, thin", "paths touched",
 
 def page(found: Result) -> list[str]:
     """A table for the paper's rule, and one for each weighting of the rule without a target."""
-    text = f"""Samples of {found["rows_each"]:,} rows, {found["witnesses"]} witnesses, exact layers
-        only. A provider counts as deviating where some node is not the rule's; of those deliveries,
-        how many `full` and `thin` caught, and what `thin` states in advance: 1 - (1 - d)^R for the
-        share d of the records' paths that deviate. An honest provider must never be caught."""
+    text = f"""Samples of {found["rows_each"]:,} rows of each data set under {seeds(found)},
+        {found["witnesses"]} witnesses, exact layers only. A provider counts as deviating where some
+        node is not the rule's; of those deliveries, how many `full` and `thin` caught, and what
+        `thin` states in advance: 1 - (1 - d)^R for the share d of the records' paths that deviate.
+        An honest provider must never be caught."""
     paper, *coded = CODED
     lines = table(HEAD, _body(found, paper))
     for rule in coded:
@@ -42,16 +44,17 @@ def _body(found: Result, rule: str) -> list[list[object]]:
 def summary(found: Result) -> list[str]:
     """What it comes to, in a sentence or two."""
     tried = [r for r in found["rows"] if r["deviated"]]
-    # Where the stated probability is next to 1 there is nothing to come near to.
-    unsure = [r for r in tried if r["stated"] < 0.999] or tried
-    worst = min(unsure, key=lambda r: r["thin"] / r["deviated"] - r["stated"])
+    # Where the stated probability is next to 1, hardly anything can fall below it.
+    unsure = [r for r in tried if r["stated"] < SURE]
+    worst = min(unsure or tried, key=lambda r: r["thin"] / r["deviated"] - r["stated"])
     honest = [r for r in found["rows"] if r["provider"] == "honest"]
-    below = [f"{r['provider']} under {r['rule']}" for r in tried if r["high"] < r["stated"]]
+    below = [f"{r['provider']} under {r['rule']}" for r in unsure if r["high"] < r["stated"]]
+    who = f"only {', '.join(below)}" if below else "no cheater"
     return [
-        f"""**Thin, cheaters that know what matters:** in {sum(r["runs"] for r in honest)} more
-        honest runs {sum(r["thin"] for r in honest)} false alarms; every cheater is caught at no
-        less than the stated probability within the interval
-        {"without exception" if not below else "except " + ", ".join(below)} (nearest to it:
-        {worst["provider"]} under {worst["rule"]},
-        {percent(worst["thin"] / worst["deviated"])} against {percent(worst["stated"])})."""
+        f"""**Thin, cheaters that know what matters:** {sum(r["thin"] for r in honest)} of
+        {sum(r["runs"] for r in honest)} more honest runs gave a false alarm. In {len(unsure)}
+        comparisons in which less than {percent(SURE)} was stated, {who} was caught significantly
+        less often than stated. The lowest beside what was stated is {worst["provider"]} under
+        {worst["rule"]}: caught in {percent(worst["thin"] / worst["deviated"])} of the deliveries,
+        where {percent(worst["stated"])} was stated."""
     ]

@@ -14,6 +14,7 @@ from experiments.core.markdown import (
     rate,
     section,
     table,
+    verdict,
 )
 from experiments.data import TITLES
 from experiments.studies.contracts.render import by_contract
@@ -197,19 +198,24 @@ def _features(single: Result) -> list[str]:
 
 def _baselines(single: Result) -> list[str]:
     rows = []
-    for name, flags in APPROACHES.items():
-        right = sum(
-            flags(run["providers"][profile], run["calibrated"]) is (profile != "honest")
-            for run in single.values()
-            for profile in published.PROFILES
-        )
+    for name in APPROACHES:
         paper = published.BASELINES.get(name)
-        rows.append([name, "-" if paper is None else f"{paper}/28", f"{right}/{4 * len(single)}"])
+        right = f"{_right(single, name)}/{4 * len(single)}"
+        rows.append([name, "-" if paper is None else f"{paper}/28", right])
     return [
         "## Approaches alone and combined (tab:baseline_comparison)",
         "",
         *table(["approach", "paper", "ours"], rows),
     ]
+
+
+def _right(single: Result, approach: str) -> int:
+    """How many scenarios of the single run an approach judges right."""
+    return sum(
+        APPROACHES[approach](run["providers"][profile], run["calibrated"]) is (profile != "honest")
+        for run in single.values()
+        for profile in published.PROFILES
+    )
 
 
 def _roots(single: Result) -> list[str]:
@@ -311,40 +317,116 @@ def beside(contracts: Result) -> list[str]:
 
 def claims(found: Result) -> list[Claim]:
     """Its headlines on detection."""
-    single, n = found["single_run"], 4 * len(found["single_run"])
-    right, seeds = _correct(single, "calibrated"), found["seeds"]
+    return [*_scenarios(found), *_by_itself(found), _structure(found), _informed(found)]
+
+
+def _scenarios(found: Result) -> list[Claim]:
+    """The 28 scenarios, the false alarms and the SHAP values, by both ways to set the threshold."""
+    single, seeds = found["single_run"], found["seeds"]
+    n, rules = 4 * len(single), ("calibrated", "circular")
+    right, as_table = (_correct(single, rule) for rule in rules)
+    fixed = _correct(single, "fixed")
+    seen, seen_as_table = (_flagged(single, rule, "approximate") for rule in rules)
+    alarms_as_table = _flagged(single, "circular", "honest")
     honest, blind = (_pooled(found, p, "paper, calibrated") for p in ("honest", "approximate"))
-    seen = sum(
-        flagged and provider == "approximate"
-        for _, provider, flagged in _cells(single, "calibrated")
-    )
-    ours = [r for r in found["rows"] if (r["approach"], r["data"]) == ("full", "all")]
-    caught = [r["flagged"] for r in ours if r["provider"] != "honest"]
-    runs = [r["runs"] for r in ours if r["provider"] != "honest"]
-    alarms = _pooled(found, "honest", "full")
     return [
         Claim(
-            "27 of 28 scenarios are judged right",
-            HOLDS if right >= 27 else NOT,
-            f"""{right} of {n} in one run of the same design""",
+            "27 of 28 scenarios are judged right with a calibrated threshold",
+            verdict([right >= 27, as_table >= 27]),
+            f"""{right} of {n} by the rule of its text, {as_table} with the threshold set from the
+            judged run, as its table has it""",
         ),
         Claim(
-            "There are no false alarms",
+            "25 of 28 are judged right with the fixed threshold",
+            verdict([fixed >= 25]),
+            f"{fixed} of {n}",
+        ),
+        Claim(
+            "There are no false alarms with a calibrated threshold",
             NOT if honest["flagged"] else HOLDS,
-            f"""{_said(honest)} honest runs are accused, over {seeds} seeds""",
+            f"""{_said(honest)} honest runs are accused over {seeds} seeds (95 % interval
+            {percent(honest["low"], 0)} to {percent(honest["high"], 0)}); {alarms_as_table} of
+            {len(single)} if epsilon is set from the judged run, where none can occur""",
         ),
         Claim(
             "SHAP values catch the approximate provider on 6 of 7 data sets",
-            HOLDS if seen >= 6 else NOT,
-            f"""on {seen} of {len(single)} in one run; in {_said(blind)} runs over {seeds} seeds""",
-        ),
-        Claim(
-            "A provider that deviates is caught",
-            HOLDS_CHANGED if not alarms["flagged"] and caught == runs else NOT,
-            f"""`full`, where replay and splits judge instead of SHAP: {_said(alarms)} false alarms,
-            and {sum(caught):,} of {sum(runs):,} deliveries of {len(runs)} adversaries caught""",
+            verdict([seen >= 6, seen_as_table >= 6]),
+            f"""on {seen} of {len(single)} in one run ({seen_as_table} of {len(single)} as its table
+            has it); in {_said(blind)} runs over {seeds} seeds""",
         ),
     ]
+
+
+def _flagged(single: Result, rule: str, provider: str) -> int:
+    """On how many data sets the paper's profile flags a provider in the single run."""
+    return sum(flagged for _, p, flagged in _cells(single, rule) if p == provider)
+
+
+ALONE = ("hash only (paper's layer 1)", "traps only (2a + 2b)", "SHAP only, calibrated")
+
+
+def _by_itself(found: Result) -> list[Claim]:
+    """What each layer does alone, and twins where sentinels are few."""
+    single = found["single_run"]
+    n = 4 * len(single)
+    best = max(_right(single, name) for name in ALONE)
+    together = _right(single, "paper, calibrated")
+    caught = {
+        layer: sum(run["providers"]["lazy"]["paper"][layer] == "fail" for run in single.values())
+        for layer in ("sentinels", "twins")
+    }
+    lazy = _pooled(found, "lazy", "traps only (2a + 2b)")
+    always = caught["twins"] == len(single) and lazy["flagged"] == lazy["runs"]
+    return [
+        Claim(
+            "No single layer suffices: the best is right in 23 of 28, all together in 27",
+            HOLDS if best < together else NOT,
+            f"the best is right in {best} of {n}, all together in {together}",
+        ),
+        Claim(
+            "Twins make up for sentinels where few records lie at the boundary",
+            HOLDS if always else NOT,
+            f"""sentinels catch the lazy provider on {caught["sentinels"]} of {len(single)} data
+            sets, twins on {caught["twins"]}; one or the other in {_said(lazy)} runs""",
+        ),
+    ]
+
+
+def _structure(found: Result) -> Claim:
+    """Layer 1, and what `full` has in place of SHAP."""
+    dumb, blind = (_pooled(found, p, ALONE[0]) for p in ("dumb", "approximate"))
+    ours = [r for r in found["rows"] if (r["approach"], r["data"]) == ("full", "all")]
+    caught, runs = (
+        sum(r[count] for r in ours if r["provider"] != "honest") for count in ("flagged", "runs")
+    )
+    alarms = _pooled(found, "honest", "full")
+    is_hash_enough = all(r["flagged"] == r["runs"] for r in (dumb, blind))
+    is_full_enough = caught == runs and not alarms["flagged"]
+    return Claim(
+        'Layer 1 "detects any structural change with probability 1"',
+        HOLDS if is_hash_enough else HOLDS_CHANGED if is_full_enough else NOT,
+        f"""its hash catches a blind tree under a false root in {_said(dumb)} runs, and under its
+        own root in {blind["flagged"]}, as the paper says itself; `full`, where replay and splits
+        stand in place of SHAP, catches {caught:,} of {runs:,} deliveries of {len(ours) - 1}
+        adversaries""",
+    )
+
+
+def _informed(found: Result) -> Claim:
+    """A provider that knows of the traps, keeps them, and drops other records."""
+    who = ("informed", "informed-40")
+    few, many = (_pooled(found, p, "paper, calibrated") for p in who)
+    by_traps = sum(_pooled(found, p, ALONE[1])["flagged"] for p in who)
+    honest = _pooled(found, "honest", "paper, calibrated")
+    ours = [_pooled(found, p, profile) for p in who for profile in ("full", "thin")]
+    all_of, all_of_ours = (all(r["flagged"] == r["runs"] for r in g) for g in ((few, many), ours))
+    return Claim(
+        "An informed attacker that defeats the traps is still caught by layers 1 and 3",
+        HOLDS if all_of else HOLDS_CHANGED if all_of_ours else NOT,
+        f"""dropping 5 % of the records it is caught in {_said(few)} runs, dropping 40 % in
+        {_said(many)} (by traps in {by_traps}; honest runs are accused in {honest["flagged"]}); by
+        `thin` and `full` in {min(r["flagged"] for r in ours)} of {ours[0]["runs"]} each""",
+    )
 
 
 def _pooled(found: Result, provider: str, approach: str) -> Result:

@@ -58,6 +58,10 @@ def _with(row: Result, name: str, digits: int) -> str:
     return f"{row[name]:,.{digits}f} ± {row[f'{name}_error']:,.{digits}f}"
 
 
+def _exact(row: Result) -> str:
+    return f"{100 * row['exact']:.0f} ± {percent(row['exact_error'], 0)}"
+
+
 def _width(row: Result) -> str:
     return f"{row['width']:,.3g} {row['unit']}".rstrip()
 
@@ -70,12 +74,12 @@ def _binned(row: Result) -> str:
 def summary(found: Result) -> list[str]:
     """What it comes to, in a sentence."""
     of = _by_setting(found)
-    sex = [of["draft", weights, "none", "Geschlecht"]["exact"] for weights in WEIGHTS]
+    sex = [_exact(of["draft", weights, "none", "Geschlecht"]) for weights in WEIGHTS]
     key = {"roles": "few", "how": "shared", "what": "ten years"}
-    errors = {r["bins"]: r["mean"] for r in found["counts"] if key.items() <= r.items()}
+    off = {r["bins"]: _with(r, "mean", 0) for r in found["counts"] if key.items() <= r.items()}
     return [
-        f"""**The hospital:** sex is exact in {percent(sex[0], 0)} of the rows with `auto` and in
-        {percent(sex[1], 0)} with equal weights. With few columns, births by
-        {found["years"]} years are off by {errors["none"]:,.0f} rows on average without bins
-        and by {errors["10y"]:,.0f} with them, if cells that span groups are shared evenly."""
+        f"""**The hospital:** sex is exact in {sex[0]} of the rows with `auto` and in {sex[1]} with
+        equal weights. With few columns, births by {found["years"]} years are off by {off["none"]}
+        rows on average without bins and by {off["10y"]} with them, if cells that span groups are
+        shared evenly. ± is the standard error over {found["seeds"]} seed(s)."""
     ]

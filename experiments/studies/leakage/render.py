@@ -6,7 +6,11 @@ from experiments.data import TITLES
 
 __all__ = ["page", "summary"]
 
-WEIGHED = "importance-spread, weighed by a model"
+NAMES = {
+    "variance-reduction": "under the paper's rule",
+    "importance-spread": "under the default",
+    "importance-spread, weighed by a model": "if a model weighs the columns",
+}
 
 
 def page(found: Result) -> list[str]:
@@ -15,7 +19,7 @@ def page(found: Result) -> list[str]:
         [
             r["rule"],
             TITLES[r["data"]],
-            "whole" if r["whole"] else f"{r['records']:,.0f} rows",
+            _table(r),
             f"{r['classes']:,.0f}",
             _with_error(r, "homogeneous"),
             percent(r["homogeneous_positive"]),
@@ -32,31 +36,49 @@ def page(found: Result) -> list[str]:
         Then one table is released twice, under two salts. The last two columns are the shares of
         the records that are alone in the meeting of their two classes, and in a meeting of fewer
         than k. `variance-reduction` is the paper's rule, with the paper's options and today's
-        traps. `importance-spread` is the default; with the weights of a model it is `auto`. ± is
-        the standard error over the samples."""
+        traps. `importance-spread` is the default; with the weights of a model it is `auto`.
+        Each sample has its own seed; each figure is the mean over the samples, and ± is its
+        standard error. A whole table is measured once."""
     head = ["rule", "data set", "table", "classes", "same target", "positives", "large", "largest"]
     head += ["alone by two", "below k by two"]
     return section("What a release leaks (spec §12)", found, text, table(head, rows, left=3))
 
 
+def _table(row: Result) -> str:
+    """The whole table, or how many samples of how many rows."""
+    if row["whole"]:
+        return "whole"
+    samples = "1 sample" if row["runs"] == 1 else f"{row['runs']} samples"
+    return f"{samples} of {row['records']:,.0f} rows"
+
+
 def _with_error(row: Result, name: str) -> str:
-    error = row[f"{name}_error"]
+    error = row.get(f"{name}_error")
     return percent(row[name]) if error is None else f"{100 * row[name]:.1f} ± {percent(error)}"
 
 
 def summary(found: Result) -> list[str]:
     """What it comes to, in a sentence or two."""
+    rules = [rule for rule in NAMES if any(r["rule"] == rule for r in found["rows"])]
 
-    def span(name: str, rule: str = "variance-reduction") -> str:
-        values = [r[name] for r in found["rows"] if not r["whole"] and r["rule"] == rule]
-        return f"{percent(min(values), 0)} to {percent(max(values), 0)}"
+    def spans(name: str, what: str = "", *, whole: bool = False) -> str:
+        """The range over the data sets under each rule."""
+        parts = []
+        for rule in rules:
+            rows = (r for r in found["rows"] if (r["rule"], r["whole"]) == (rule, whole))
+            values = [r[name] for r in rows]
+            ends = dict.fromkeys(percent(end, 0) for end in (min(values), max(values)))
+            parts.append(f"{' to '.join(ends)}{what} {NAMES[rule]}")
+            what = ""
+        return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
-    return [
-        f"""**What a release leaks:** although every class holds k people, {span("homogeneous")} of
-        the records lie in classes where all share the target under the paper's rule,
-        {span("homogeneous", "importance-spread")} under the default, and
-        {span("homogeneous", WEIGHED)} if a model weighs the columns. Two releases of one table
-        leave {span("singled_out_by_two")} of the records alone in the meeting of their classes
-        under the paper's rule, {span("singled_out_by_two", "importance-spread")} under the
-        default, and {span("singled_out_by_two", WEIGHED)} with a model's weights."""
-    ]
+    rows = max(r["records"] for r in found["rows"] if not r["whole"])
+    people = " of the records"
+    text = f"""**What a release leaks:** every class holds k people, but all of them may share the
+        target. In samples of {rows:,.0f} rows, {spans("homogeneous", people)} lie in such classes,
+        by data set."""
+    if any(r["whole"] for r in found["rows"]):
+        text += f" In whole tables it is {spans('homogeneous', whole=True)}."
+    text += f""" After two releases of one sample, {spans("singled_out_by_two", people)} are alone
+        in the meeting of their two classes."""
+    return [text]

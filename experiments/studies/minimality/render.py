@@ -1,7 +1,7 @@
 """What the joining of leaves tells somebody who knows how it is done."""
 
 from experiments.core.cells import Result
-from experiments.core.markdown import percent, section, table
+from experiments.core.markdown import percent, section, seeds, table
 from experiments.data import TITLES
 
 __all__ = ["page", "summary"]
@@ -15,11 +15,10 @@ def page(found: Result) -> list[str]:
         class; if fewer than 150 do after {found["tries"]:,} tries, the class is undecided. Certain
         are the records on whose label all these worlds agree, in classes where no label has more
         than 95, 90 or 80 % of the records. Believed are those whose label has at least 99 % of the
-        worlds,
-        at 95 %. The bound is what the privacy sheet states. Before: each residue joined the class
-        where it adds least NCP. Now: nodes of at most {found["small"]} leaves become one class if
-        a part falls short, and otherwise with a chance of {percent(found["chance"], 0)}. Means
-        over the seeds, ± the standard error."""
+        worlds, at 95 %. The bound is what the privacy sheet states. Before: each residue joined the
+        class where it adds least NCP. Now: nodes of at most {found["small"]} leaves become one
+        class if a part falls short, and otherwise with a chance of {percent(found["chance"], 0)}.
+        Means over {seeds(found)}, ± the standard error."""
     main = [r for r in found["rows"] if _name(r, found) in ("before", "now")]
     others = [r for r in found["rows"] if _name(r, found) not in ("before", "now")]
     head = ["data set", "traps", "joining", "certain at 95 %", "at 90 %", "at 80 %"]

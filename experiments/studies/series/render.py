@@ -1,7 +1,7 @@
 """What batches reveal together, and what each remedy costs."""
 
 from experiments.core.cells import Result
-from experiments.core.markdown import percent, section, table
+from experiments.core.markdown import percent, section, seeds, table
 
 __all__ = ["page", "summary"]
 
@@ -18,12 +18,14 @@ NAMES = {
 
 def page(found: Result) -> list[str]:
     """One table: what every remedy publishes and loses, and who is below l without one."""
-    text = f"""{found["batches"]} batches of {found["people"]:,} people, k = {found["k"]}. Below l
-        is the share of all published people with fewer than l possible values, certain the share
-        of those who are published twice or more with one. Published again is the share of those
-        rows whose person was in an earlier batch. The delay is in batches, until a person is
-        published first; never are those who are not. By the rule of the decision the default is:
-        {NAMES[found["default"]]}."""
+    text = f"""{found["batches"]} batches of {found["people"]:,} people, k = {found["k"]},
+        {seeds(found)}. Below l: of all published people, the share with fewer than l possible
+        values. Certain: of the people published at least twice, the share with one possible value.
+        Published: of all rows, the share that is published. Published again: of the rows whose
+        person was in an earlier batch, the share that is published. NCP is that of the published
+        rows, and times is this NCP divided by that of each release by itself. Delay: the batches
+        until a person is published first. Never: of all people, the share that is in no release.
+        {_judged()} By the rule of the decision the default is: {NAMES[found["default"]]}."""
     head = ["data set", "returning", "l", "remedy", "below l", "certain", "published"]
     head += ["published again", "NCP", "times", "delay", "never", "seconds a batch"]
     rows = [
@@ -46,16 +48,31 @@ def page(found: Result) -> list[str]:
     )
 
 
+BY_DEDUCTION = ("search 1", "search 2", "search 3", "joined")
+"""Remedies in which the deduction that finds possible values decides who is published."""
+
+
+def _judged() -> str:
+    names = ", ".join(f"'{NAMES[name]}'" for name in BY_DEDUCTION)
+    return f"""The deduction that counts possible values also decides who waits in {names}. So
+        nobody is below l there by construction."""
+
+
 def summary(found: Result) -> list[str]:
     """What it comes to, in a sentence."""
     alone = [r["certain"] for r in found["rows"] if r["remedy"] == "independent"]
     chosen = found["remedies"][found["default"]]
     below = max(r["below"] for r in found["rows"] if r["remedy"] == found["default"])
     low = f"up to {percent(below, 2)} of the people are" if below else "no one is"
+    why = (
+        " (by the same deduction that decides who waits)"
+        if found["default"] in BY_DEDUCTION
+        else ""
+    )
     return [
-        f"""**Series:** released each by itself, {percent(min(alone), 0)} to
+        f"""**Series** ({seeds(found)}): released each by itself, {percent(min(alone), 0)} to
         {percent(max(alone), 0)} of the people who are published again have a value that is
-        certain. With the default remedy {low} below l; it publishes
+        certain. With the default remedy {low} below l{why}; it publishes
         {percent(chosen["again"], 0)} of the rows of those who return, at
-        {chosen["times"]:.2f} times the NCP."""
+        {chosen["times"]:.2f} times the NCP, which counts the published rows alone."""
     ]

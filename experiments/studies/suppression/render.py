@@ -11,7 +11,8 @@ def page(found: Result) -> list[str]:
     """One table: NCP and AUC of every data set at every share, for k alone and with l = 2."""
     text = f"""Samples of {found["n_rows"]:,} records, k = {found["k"]}, the journey with traps,
         equal weights, {found["seeds"]} seed(s) each. `release --suppress` leaves out the records
-        that cost most to keep, of at most the share named. Each cell is NCP / AUC; the model is
+        that cost most to keep, of at most the share named. Each cell is NCP / AUC; NCP counts only
+        the rows that stay, over the whole range of each column. The model is
         tested on raw rows of other people. The last line is the change of the means, with its
         standard error over tables and seeds."""
     settings = list(dict.fromkeys((r["l"], r["share"]) for r in found["rows"]))
@@ -44,5 +45,6 @@ def summary(found: Result) -> list[str]:
     return [
         f"""**Suppression:** leaving out {most:.0%} of the people moves NCP by
         {of[1, most, "ncp"]:+.3f} and AUC by {of[1, most, "auc"]:+.3f} for k alone, and by
-        {of[2, most, "ncp"]:+.3f} and {of[2, most, "auc"]:+.3f} with l = 2."""
+        {of[2, most, "ncp"]:+.3f} and {of[2, most, "auc"]:+.3f} with l = 2. This NCP counts only the
+        rows that stay, so a part of the change is that costly rows are not counted."""
     ]

@@ -3,15 +3,16 @@
 from experiments.core.cells import Result
 from experiments.core.markdown import (
     HOLDS,
-    HOLDS_CHANGED,
     NOT,
     Claim,
     percent,
     prose,
     section,
+    seeds,
     table,
 )
 from experiments.data import TITLES
+from experiments.studies.traps.study import SHARES
 from experiments.studies.traps.uncertainty import GROUPS
 
 __all__ = ["claims", "page", "summary"]
@@ -28,18 +29,21 @@ def page(found: Result) -> list[str]:
             f"{percent(r['free_of_traps'])} ({percent(r['free_of_traps_least'])})",
             percent(r["free_of_watch"], 2),
             *(
-                ", ".join(percent(r[f"caught_by_{by}_at_{share}"], 0) for share in (0.05, 0.4))
+                ", ".join(percent(r[f"caught_by_{by}_at_{share}"], 0) for share in SHARES)
                 for by in ("traps", "thin")
             ),
         ]
         for r in found["rows"]
     ]
-    text = """The provider looks for duplicates, for records with a close neighbour, and for records
-        that a forest of its own finds uncertain. Shown: twins found; how well the distance to the
-        nearest neighbour tells sentinels from other records that are no duplicates (AUC); the share
-        of the records it can name, from the least suspicious on, before the first trap is among
-        them (mean, least), and before the first watch record is; how often it is caught when it
-        drops 5 % and 40 % of the records that way: by the traps alone, and by `thin`."""
+    text = f"""The provider looks for duplicates, for records with a close neighbour, and for
+        records that a forest of its own finds uncertain. It then orders the records, the least
+        suspicious first. Twins found: the share of the twins that it recognizes as duplicates.
+        Sentinel AUC: how well the distance to the nearest neighbour tells sentinels from other
+        records that are not duplicates. Free of traps: the share of the records, in that order,
+        that come before the first trap; the least over the seeds is in brackets. Of watch records:
+        the same share before the first watch record. Traps catch, thin catches: how often the traps
+        alone and `thin` catch it, if it drops the first 5 % and the first 40 % of the records.
+        Means over {seeds(found)}."""
     head = ["data set", "traps", "twins found", "sentinel AUC", "free of traps", "of watch records"]
     head += ["traps catch", "thin catches"]
     # Results from before it was measured have none.
@@ -53,12 +57,13 @@ def _unsent(found: Result) -> list[str]:
     text = """Sentinels are made where the owner's forest is uncertain of the target. So a
         provider that finds them learns something about a target that it was not sent. Shown is
         the mean of |P(class 1) - 1/2|, by a model that was fitted to other people: 0 is a toss
-        of a coin, 0.5 is certain. The provider has a coded submission under `importance-
-        spread`. It suspects as many records as may be sentinels: those that are much closer to
-        their nearest neighbour than to the next one. Controls separate sentinels from density:
-        beside sentinels, as many ordinary people who are equally close to somebody; beside
-        suspects, the suspects that the same search finds in the same table with nothing
-        planted. 'Less' is control minus suspects, with its 95 % interval over the seeds."""
+        of a coin, 0.5 is certain. The provider has a coded submission under
+        `importance-spread`. It suspects as many records as may be sentinels: those that are much
+        closer to their nearest neighbour than to the next one. Controls separate sentinels from
+        density: beside sentinels, as many ordinary people who are equally close to somebody;
+        beside suspects, the suspects that the same search finds in the same table with nothing
+        planted. 'Less' is control minus suspects, with its 95 % interval over the seeds. """
+    text += _runs(max(r["runs"] for r in found["unsent"]))
     rows = []
     for r in found["unsent"]:
         less, low, high = (f"{r[f'suspects_less{end}']:.3f}" for end in ("", "_low", "_high"))
@@ -72,18 +77,27 @@ def _unsent(found: Result) -> list[str]:
     return [title, "", prose(text), "", *table(head, rows)]
 
 
+def _runs(n: int) -> str:
+    return f"Means over {n} {'seed' if n == 1 else 'seeds'}."
+
+
 def claims(found: Result) -> list[Claim]:
-    """What it claims of an attacker that knows of the traps and not the salt."""
-    free = [r["free_of_traps"] for r in found["rows"] if r["traps"] == "paper"]
-    is_safe = max(free) == 0
-    caught = "`thin` and `full` caught" if _always(found) else "`thin` or `full` missed"
+    """What it assumes of an attacker that knows of the traps and not the salt."""
+    paper = [r for r in found["rows"] if r["traps"] == "paper"]
+    free = [r["free_of_traps"] for r in paper]
+    twins = min(r["twins_found"] for r in paper)
+    dropped = " or ".join(percent(share, 0) for share in SHARES)
+    caught = [r[f"caught_by_traps_at_{share}"] for r in paper for share in SHARES]
+    ends = dict.fromkeys(percent(end, 0) for end in (min(caught), max(caught)))
     return [
         Claim(
-            "An informed attacker without the salt is caught",
-            HOLDS if is_safe else HOLDS_CHANGED if _always(found) else NOT,
-            f"""the traps do not do it: it names {percent(min(free), 0)} to {percent(max(free), 0)}
-            of the records, by data set, with no trap among them; {caught} it in
-            {"every" if _always(found) else "some"} run""",
+            "Without the salt, traps cannot be told from genuine records (an assumption; the paper"
+            " grants that both kinds may be found)",
+            HOLDS if max(free) == 0 else NOT,
+            f"""the attacker finds {percent(twins, 0)} of the twins and names
+            {percent(min(free), 0)} to {percent(max(free), 0)} of the records, by data set, with no
+            trap among them; if it drops {dropped} of the records, the traps catch it in
+            {" to ".join(ends)} of the runs""",
         )
     ]
 
@@ -95,18 +109,18 @@ def summary(found: Result) -> list[str]:
     areas = [r["sentinel_auc"] for r in paper if r["sentinel_auc"] is not None]
     passed = [r for r in paper if r["caught_by_traps_at_0.4"] == 0]
     watch = max(r["free_of_watch"] for r in found["rows"])
+    caught = (
+        "`thin` and `full` caught it in every run"
+        if _always(found)
+        else "`thin` or `full` missed it in some run (see the table)"
+    )
     return [
         f"""**An informed provider** finds {percent(min(r["twins_found"] for r in paper), 0)} of the
         twins and can name {percent(min(free), 0)} to {percent(max(free), 0)} of the records (mean
         by data set) that hold no trap at all; nearest neighbours give sentinels away with an AUC of
         {min(areas):.2f} to {max(areas):.2f}. Dropping 40 % of the records it passes the paper's
-        traps on {len(passed)} of {len(paper)} data sets in every run. Of records free of watch
-        records it can name {percent(watch, 2)} on average at most, and `thin` and `full` always
-        caught it."""
-        if _always(found)
-        else f"""**An informed provider** was missed by `thin` or `full` in some run; see the table.
-        It can name {percent(min(free), 0)} to {percent(max(free), 0)} of the records that hold no
-        trap.""",
+        traps on {len(passed)} of {len(paper)} data sets in every run. Before it hits a watch record
+        it can name at most {percent(watch, 2)} of the records (mean by data set), and {caught}.""",
         *([_summary_unsent(found)] if "unsent" in found else []),
     ]
 
@@ -118,14 +132,15 @@ def _summary_unsent(found: Result) -> str:
         values = [r[name] for r in rows]
         return f"{min(values):.2f} to {max(values):.2f}"
 
+    lower = sum(r["suspects_less"] > 0 for r in rows)
     clear = sum(r["suspects_less_low"] > 0 for r in rows)
     beside = [r["found"] for r in rows]
     return f"""**What sentinels tell about a target that is not sent:** by data set,
         {percent(min(beside), 0)} to {percent(max(beside), 0)} of a provider's suspects lie beside a
         sentinel. The mean of |P(class 1) - 1/2| is {span("everybody")} for everybody,
         {span("suspects")} for suspects, and {span("unplanted")} for the suspects of the same search
-        with nothing planted; it is lower than that on {clear} of {len(rows)} data sets by more than
-        the interval."""
+        with nothing planted. Suspects lie below those on {lower} of {len(rows)} data sets by the
+        mean, and on {clear} beyond the 95 % interval."""
 
 
 def _always(found: Result) -> bool:
@@ -133,5 +148,5 @@ def _always(found: Result) -> bool:
         r[f"caught_by_{by}_at_{share}"] == 1
         for r in found["rows"]
         for by in ("thin", "full")
-        for share in (0.05, 0.4)
+        for share in SHARES
     )

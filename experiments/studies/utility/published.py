@@ -2,7 +2,17 @@
 
 from typing import NamedTuple
 
-__all__ = ["K_SWEEP", "STATS", "UTILITY", "Stat", "Sweep", "Utility"]
+__all__ = [
+    "DISTANCES",
+    "K_SWEEP",
+    "PAIRS",
+    "STATS",
+    "UTILITY",
+    "Pairs",
+    "Stat",
+    "Sweep",
+    "Utility",
+]
 
 
 class Sweep(NamedTuple):
@@ -69,3 +79,16 @@ STATS = {
     "f1": Stat(0.0, 0.000977, 1.9618, 0.1574, 0.1203, 0.2079),
     "distance": Stat(4.0, 0.006836, -1.0228, 0.1115, 0.0534, 0.1737),
 }
+
+
+class Pairs(NamedTuple):
+    """All pairs of a value of k and a data set (§6.7)."""
+
+    better: int
+    ties: int
+    n: int
+
+
+PAIRS = Pairs(71, 6, 77)
+DISTANCES = 5
+"""On how many data sets the gap in the SHAP distance is significant (§6.7)."""

@@ -4,6 +4,7 @@ import pyarrow as pa
 import pytest
 
 from experiments.core.cells import Result
+from experiments.studies.rules.render import count
 from experiments.studies.rules.study import AUTO, OURS, PAPER, TREES, Tree, middle, summarize
 from verix_anon.client.prepare.traps import Traps
 from verix_anon.protocol.contract import Column, Kind
@@ -55,3 +56,18 @@ def test_equal_weights_are_compared_with_the_papers_rule_and_with_auto_of_the_sa
     assert means["paper", "auto", "auc", 1] == pytest.approx(0.2)
     assert means["raw", "auto", "auc", 2] == pytest.approx(-0.5)
     assert ("auto", "auto", "ncp", 1) not in means
+
+
+def test_what_is_better_by_the_mean_is_not_better_beyond_the_interval() -> None:
+    table = {"target": "target", "quasi": 0}
+    pair = {"against": "paper", "importance": "uniform", "measure": "ncp", "l": 1}
+    ends = {"adult": (-0.3, -0.1), "bank": (-0.3, 0.1), "magic": (0.1, 0.3), "nomao": (None, None)}
+    found = {
+        "raw": [{"data": name, **table} for name in ends],
+        "pairs": [
+            {"data": name, **table, **pair, "mean": 0.2 if low == 0.1 else -0.2}
+            | {"low": low, "high": high}
+            for name, (low, high) in ends.items()
+        ],
+    }
+    assert count(found, "ncp") == (3, 1, 1, 4)
