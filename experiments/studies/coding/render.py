@@ -12,15 +12,15 @@ def page(found: Result) -> list[str]:
     text = f"""A submission in clear holds names and values; a coded one positions alone, and with a
         limit on places several values share one. The provider knows {found["others"]} rows of
         other people of the same population, or sees the release of the very table beside its
-        own delivery. We built no attack for a provider that knows nothing else. The attack is a
-        plain one. The known values of a column, in order, are put to positions so that the
+        own delivery. We built no attack for a provider that has only the submission. The attack is
+        a plain one. The known values of a column, in order, are put to positions so that the
         known counts are most likely and each value lies near its quantile; from the release,
         the ends of intervals and the members of sets are put to those of the delivered leaves.
         Columns are named by that likelihood and by their rank correlations; numbers between
         known ones are interpolated. Shown: columns named rightly; cells of genuine records with
         exactly the right value; and cells nearly right, numbers within
         {percent(found["near"], 0)} of their column's range. Means over the seeds, in brackets
-        the least and the greatest. A better attack would recover more."""
+        the least and the greatest. A better attack may recover more."""
     rows = [
         [
             TITLES[r["data"]],

@@ -1,7 +1,7 @@
 """What a provider recovers of a submission: columns named and cells valued.
 
-The table is sent in clear, coded, and coded with a limit on places. The provider knows nothing
-else, or some rows of other people of the same population, or sees the release of the very table.
+The table is sent in clear, coded, and coded with a limit on places. The provider knows some rows
+of other people of the same population, or sees the release of the very table.
 """
 
 from collections.abc import Sequence

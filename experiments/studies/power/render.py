@@ -27,7 +27,8 @@ def page(found: Result) -> list[str]:
         on samples of the same data sets under {seeds(found)}. Shown: the deliveries that deviate
         somewhere; the share of the records' paths that this touches; caught of tries with the 95 %
         interval; what was stated in advance. {found["without_deviation"]} deliveries deviated
-        nowhere and were left out."""
+        nowhere and were left out. For the witnesses, stated is 1 - (1 - d)^R for the share d of the
+        watch records that convict; the witnesses are drawn from the same records."""
     head = ["deviates", "audit", "deliveries", "paths touched", "caught", "stated"]
     return section("Power of the split audit", found, text, table(head, rows, left=2))
 

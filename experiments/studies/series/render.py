@@ -24,7 +24,7 @@ def page(found: Result) -> list[str]:
         Published: of all rows, the share that is published. Published again: of the rows whose
         person was in an earlier batch, the share that is published. NCP is that of the published
         rows, and times is this NCP divided by that of each release by itself. Delay: the batches
-        until a person is published first. Never: of all people, the share that is in no release.
+        until a person is first published. Never: of all people, the share that is in no release.
         {_judged()} By the rule of the decision the default is: {NAMES[found["default"]]}."""
     head = ["data set", "returning", "l", "remedy", "below l", "certain", "published"]
     head += ["published again", "NCP", "times", "delay", "never", "seconds a batch"]

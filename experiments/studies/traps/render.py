@@ -94,9 +94,9 @@ def claims(found: Result) -> list[Claim]:
             "Without the salt, traps cannot be told from genuine records (an assumption; the paper"
             " grants that both kinds may be found)",
             HOLDS if max(free) == 0 else NOT,
-            f"""the attacker finds {percent(twins, 0)} of the twins and names
-            {percent(min(free), 0)} to {percent(max(free), 0)} of the records, by data set, with no
-            trap among them; if it drops {dropped} of the records, the traps catch it in
+            f"""the attacker finds {percent(twins, 0)} of the twins and orders the records so that
+            {percent(min(free), 0)} to {percent(max(free), 0)} of them, by data set, come before the
+            first trap; if it drops {dropped} of the records, the traps catch it in
             {" to ".join(ends)} of the runs""",
         )
     ]
@@ -116,11 +116,12 @@ def summary(found: Result) -> list[str]:
     )
     return [
         f"""**An informed provider** finds {percent(min(r["twins_found"] for r in paper), 0)} of the
-        twins and can name {percent(min(free), 0)} to {percent(max(free), 0)} of the records (mean
-        by data set) that hold no trap at all; nearest neighbours give sentinels away with an AUC of
-        {min(areas):.2f} to {max(areas):.2f}. Dropping 40 % of the records it passes the paper's
-        traps on {len(passed)} of {len(paper)} data sets in every run. Before it hits a watch record
-        it can name at most {percent(watch, 2)} of the records (mean by data set), and {caught}.""",
+        twins, and orders the records so that {percent(min(free), 0)} to {percent(max(free), 0)} of
+        them (mean by data set) come before the first trap. Nearest neighbours give sentinels away
+        with an AUC of {min(areas):.2f} to {max(areas):.2f}. Dropping 40 % of the records it passes
+        the paper's traps on {len(passed)} of {len(paper)} data sets in every run. In that order, at
+        most {percent(watch, 2)} of the records come before the first watch record (mean by data
+        set), and {caught}.""",
         *([_summary_unsent(found)] if "unsent" in found else []),
     ]
 
