@@ -203,7 +203,6 @@ def _share_span(shares: list[float]) -> str:
 
 
 for _name, _sent, _background in (
-    ("nothing", "coded", "nothing"),
     ("other_people", "coded", "other people"),
     ("other_people_64", "64 places", "other people"),
     ("release", "coded", "the release"),
@@ -222,7 +221,6 @@ def _exactly(background: str) -> Figure:
     return share
 
 
-figure("coding.exactly_alone")(_exactly("nothing"))
 figure("coding.exactly")(_exactly("other people"))
 
 

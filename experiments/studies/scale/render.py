@@ -359,14 +359,15 @@ def summary(found: Result) -> list[str]:
     largest = rows[-1]
     at = next((r for r in rows if r["rows"] == MILLION), largest)
     ratios = [
-        f"{r['audit'] / r['reexecute']:.2f} times at {r['rows']:,} rows" for r in (at, largest)
+        f"{r['audit'] / r['reexecute']:.2f} times as long at {r['rows']:,} rows"
+        for r in (at, largest)
     ]
     return [
         f"""**Time of verification:** at {at["rows"]:,} rows `thin` takes {at["thin_whole"]:.2f} s,
         and `full`, with every record and split proved, {at["full_whole"]:.2f} s, of which what
         decides {at["audit"]:.2f} s (the paper estimates 0.788 s at 1,000,000 without doing the
         work). Running the engine again and hashing is the alternative. Under the paper's rule, what
-        decides takes {" and ".join(dict.fromkeys(ratios))} as long, where the paper says orders of
+        decides takes {" and ".join(dict.fromkeys(ratios))}, where the paper says orders of
         magnitude less.""",
         f"""**Cost for the provider:** hashing is {percent(at["hashing_share"], 0)} of the build at
         {at["rows"]:,} rows (paper: 5 % to 10 %), and the delivery takes
