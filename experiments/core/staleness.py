@@ -30,8 +30,8 @@ WITH_ALL = frozenset({"chaos", "checker", "desk", "kit", "service"})
 """Benchmarks of commands that load one of these packages"""
 NAMING = ROOT / "src" / "verix_anon" / "files" / "atomic_write.py"
 """Gives finished files their names. A study rests on what is in them."""
-SHOWING = frozenset({"render.py", "figures.py"})
-"""What shows the results of a study"""
+SHOWING = frozenset({"render.py", "figures.py", "published.py"})
+"""What shows the results of a study, and the paper's figures that stand beside them"""
 PROGRAM = re.compile(r"tools\.bench\.(\w+)")
 SENTENCE = 5
 MOST_SHOWN = 3

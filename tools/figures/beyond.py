@@ -107,6 +107,15 @@ def _better(measure: str, least: int = 1, end: str = "mean", against: str = "pap
 for _measure in ("auc", "f1", "ncp"):
     figure(f"rules.better.{_measure}")(_better(_measure))
 figure("rules.surely.auc")(_better("auc", end="low"))
+
+
+@figure("rules.surely_lower.auc")
+def surely_lower_auc() -> str:
+    """On how many data sets AUC is lower, beyond the interval."""
+    known = _differences("auc")
+    return f"{sum(p['high'] < 0 for p in known)} of {len(known)}"
+
+
 figure("rules.hidden.auc")(_better("auc", least=2))
 
 

@@ -54,7 +54,8 @@ def summary(found: Result) -> list[str]:
         f"""**Thin, cheaters that know what matters:** {sum(r["thin"] for r in honest)} of
         {sum(r["runs"] for r in honest)} more honest runs gave a false alarm. In {len(unsure)}
         comparisons in which less than {percent(SURE)} was stated, {who} was caught significantly
-        less often than stated. The lowest beside what was stated is {worst["provider"]} under
-        {worst["rule"]}: caught in {percent(worst["thin"] / worst["deviated"])} of the deliveries,
-        where {percent(worst["stated"])} was stated."""
+        less often than stated. Furthest below, or least above, what was stated is
+        {worst["provider"]} under {worst["rule"]}: caught in
+        {percent(worst["thin"] / worst["deviated"])} of the deliveries, where
+        {percent(worst["stated"])} was stated."""
     ]

@@ -53,7 +53,7 @@ def _table(row: Result) -> str:
 
 
 def _with_error(row: Result, name: str) -> str:
-    error = row.get(f"{name}_error")
+    error = row[f"{name}_error"]
     return percent(row[name]) if error is None else f"{100 * row[name]:.1f} ± {percent(error)}"
 
 
@@ -61,24 +61,25 @@ def summary(found: Result) -> list[str]:
     """What it comes to, in a sentence or two."""
     rules = [rule for rule in NAMES if any(r["rule"] == rule for r in found["rows"])]
 
-    def spans(name: str, what: str = "", *, whole: bool = False) -> str:
+    def spans(name: str, *, whole: bool = False) -> str:
         """The range over the data sets under each rule."""
         parts = []
         for rule in rules:
             rows = (r for r in found["rows"] if (r["rule"], r["whole"]) == (rule, whole))
             values = [r[name] for r in rows]
             ends = dict.fromkeys(percent(end, 0) for end in (min(values), max(values)))
-            parts.append(f"{' to '.join(ends)}{what} {NAMES[rule]}")
-            what = ""
+            parts.append(f"{' to '.join(ends)} {NAMES[rule]}")
         return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
     rows = max(r["records"] for r in found["rows"] if not r["whole"])
-    people = " of the records"
+    has_whole = any(r["whole"] for r in found["rows"])
     text = f"""**What a release leaks:** every class holds k people, but all of them may share the
-        target. In samples of {rows:,.0f} rows, {spans("homogeneous", people)} lie in such classes,
-        by data set."""
-    if any(r["whole"] for r in found["rows"]):
+        target. In samples of {rows:,.0f} rows, the share of the records in such classes is, by data
+        set, {spans("homogeneous")}."""
+    if has_whole:
         text += f" In whole tables it is {spans('homogeneous', whole=True)}."
-    text += f""" After two releases of one sample, {spans("singled_out_by_two", people)} are alone
-        in the meeting of their two classes."""
+    text += f""" After two releases of one sample, the share of the records that are alone in the
+        meeting of their two classes is {spans("singled_out_by_two")}."""
+    if has_whole:
+        text += f" In whole tables it is {spans('singled_out_by_two', whole=True)}."
     return [text]

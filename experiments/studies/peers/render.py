@@ -21,7 +21,7 @@ MEASURES = {
     "plain": "from table to table without proof",
     "whole": "the whole way",
     "cold": "the whole way, first time in a process",
-    "engine": "the engine alone, a part of the work",
+    "engine": "the engine alone (a part of the work)",
 }
 """What of verix-anon is measured."""
 SDCMICRO = (

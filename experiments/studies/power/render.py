@@ -28,7 +28,8 @@ def page(found: Result) -> list[str]:
         somewhere; the share of the records' paths that this touches; caught of tries with the 95 %
         interval; what was stated in advance. {found["without_deviation"]} deliveries deviated
         nowhere and were left out. For the witnesses, stated is 1 - (1 - d)^R for the share d of the
-        watch records that convict; the witnesses are drawn from the same records."""
+        watch records whose path shows the deviation; the witnesses are drawn from the same
+        records."""
     head = ["deviates", "audit", "deliveries", "paths touched", "caught", "stated"]
     return section("Power of the split audit", found, text, table(head, rows, left=2))
 
@@ -42,7 +43,8 @@ def summary(found: Result) -> list[str]:
     return [
         f"""**Power of the audit:** looking at all nodes caught {sum(r["caught"] for r in whole)} of
         {sum(r["tries"] for r in whole)} deviating deliveries. For the sampled audit and the
-        witnesses, {len(below)} of {len(unsure)} comparisons in which less than {percent(SURE)} was
-        stated fell below it beyond the 95 % interval{f" ({', '.join(below)})" if below else ""};
-        by chance about one in forty of them would."""
+        witnesses, we count the comparisons in which less than {percent(SURE)} was stated. In
+        {len(below)} of {len(unsure)}, the whole 95 % interval lies below what was
+        stated{f" ({', '.join(below)})" if below else ""}. By chance it would in about one of
+        forty."""
     ]

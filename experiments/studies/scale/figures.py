@@ -57,7 +57,7 @@ def _verify_lines(axes: Axes, rows: Sequence[Result]) -> None:
     look = {
         "full_whole": ("full, all layers", BLUE, "-", "o"),
         "thin_whole": ("thin, all layers", GREEN, "-", "s"),
-        "audit": ("full, the exact layers", BLUE, "--", "o"),
+        "audit": ("full, what decides", BLUE, "--", "o"),
         "reexecute": ("re-execution", "black", ":", "D"),
     }
     for key, (label, colour, line, marker) in look.items():

@@ -1,4 +1,4 @@
-"""What an informed provider can name without meeting a trap, drawn."""
+"""How far an informed provider gets before the first trap, drawn."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from experiments.data import TITLES
 
 __all__ = ["FIGURES", "draw"]
 
-FIGURES = {"traps": "Records that an informed provider can name with no trap among them"}
+FIGURES = {"traps": "Share of the records that an informed provider puts before the first trap"}
 
 
 def draw(found: Result, out: Path) -> None:

@@ -46,9 +46,7 @@ def page(found: Result) -> list[str]:
         Means over {seeds(found)}."""
     head = ["data set", "traps", "twins found", "sentinel AUC", "free of traps", "of watch records"]
     head += ["traps catch", "thin catches"]
-    # Results from before it was measured have none.
-    unsent = _unsent(found) if "unsent" in found else []
-    body = [*table(head, rows, left=2), *unsent]
+    body = [*table(head, rows, left=2), *_unsent(found)]
     return section("Traps against an informed provider", found, text, body)
 
 
@@ -62,8 +60,7 @@ def _unsent(found: Result) -> list[str]:
         closer to their nearest neighbour than to the next one. Controls separate sentinels from
         density: beside sentinels, as many ordinary people who are equally close to somebody;
         beside suspects, the suspects that the same search finds in the same table with nothing
-        planted. 'Less' is control minus suspects, with its 95 % interval over the seeds. """
-    text += _runs(max(r["runs"] for r in found["unsent"]))
+        planted. 'Less' is control minus suspects, with its 95 % interval over the seeds."""
     rows = []
     for r in found["unsent"]:
         less, low, high = (f"{r[f'suspects_less{end}']:.3f}" for end in ("", "_low", "_high"))
@@ -75,10 +72,6 @@ def _unsent(found: Result) -> list[str]:
     head += ["nothing planted", "suspects beside a sentinel", "less"]
     title = "## What sentinels tell about a target that is not sent"
     return [title, "", prose(text), "", *table(head, rows)]
-
-
-def _runs(n: int) -> str:
-    return f"Means over {n} {'seed' if n == 1 else 'seeds'}."
 
 
 def claims(found: Result) -> list[Claim]:
@@ -122,7 +115,7 @@ def summary(found: Result) -> list[str]:
         the paper's traps on {len(passed)} of {len(paper)} data sets in every run. In that order, at
         most {percent(watch, 2)} of the records come before the first watch record (mean by data
         set), and {caught}.""",
-        *([_summary_unsent(found)] if "unsent" in found else []),
+        _summary_unsent(found),
     ]
 
 
@@ -140,8 +133,9 @@ def _summary_unsent(found: Result) -> str:
         {percent(min(beside), 0)} to {percent(max(beside), 0)} of a provider's suspects lie beside a
         sentinel. The mean of |P(class 1) - 1/2| is {span("everybody")} for everybody,
         {span("suspects")} for suspects, and {span("unplanted")} for the suspects of the same search
-        with nothing planted. Suspects lie below those on {lower} of {len(rows)} data sets by the
-        mean, and on {clear} beyond the 95 % interval."""
+        with nothing planted. Suspects lie below the suspects of the table without
+        sentinels on {lower} of {len(rows)} data sets by the mean, and on {clear} beyond the 95 %
+        interval."""
 
 
 def _always(found: Result) -> bool:
