@@ -55,12 +55,13 @@ class ResultStatus:
 
 
 def statuses(results: Path = RESULTS) -> list[ResultStatus]:
-    """Return the status of every result that names the commit it was measured on."""
+    """Return the status of every study and benchmark that names the commit it was measured on."""
     found = []
     for path in sorted(results.glob("*.json")):
         read = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(read, dict) and "commit" in read:
-            found.append(_status(path.stem, str(read["commit"])))
+        files = sorted(file.relative_to(ROOT).as_posix() for file in _depends_on(path.stem))
+        if files and isinstance(read, dict) and "commit" in read:
+            found.append(_status(path.stem, str(read["commit"]), files))
     return found
 
 
@@ -77,8 +78,7 @@ def report(found: Iterable[ResultStatus]) -> str:
     return "\n".join(lines)
 
 
-def _status(name: str, commit: str) -> ResultStatus:
-    files = sorted(path.relative_to(ROOT).as_posix() for path in _depends_on(name))
+def _status(name: str, commit: str, files: list[str]) -> ResultStatus:
     if _git("merge-base", "--is-ancestor", commit, "HEAD") is None:
         reason = "it was measured on code that is not in the history"
         return ResultStatus(name=name, commit=commit, age=None, changed=(reason,))

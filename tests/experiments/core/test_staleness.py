@@ -99,6 +99,11 @@ def test_code_that_a_study_uses(repository: Repository, name: str) -> None:
     assert "stale" in staleness.report(staleness.statuses(repository.root / "results"))
 
 
+def test_other_results_are_left_out(repository: Repository) -> None:
+    repository.result("test-times", repository.measured)
+    assert repository.changed().keys() == {"bench-fast", "small"}
+
+
 def test_what_shows_a_study_does_not_count(repository: Repository) -> None:
     for name in ("render", "figures"):
         repository.write(f"experiments/studies/small/{name}.py", "shown = 1\n")
