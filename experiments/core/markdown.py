@@ -12,6 +12,7 @@ __all__ = [
     "OPEN",
     "Claim",
     "mark",
+    "n_seeds",
     "percent",
     "prose",
     "rate",
@@ -69,7 +70,11 @@ def rate(row: Result, hits: str = "flagged", runs: str = "runs") -> str:
 
 def seeds(found: Result) -> str:
     """How many seeds a study ran."""
-    n = len(found["seed_values"])
+    return n_seeds(len(found["seed_values"]))
+
+
+def n_seeds(n: int) -> str:
+    """A number of seeds, in words that fit it."""
     return "1 seed" if n == 1 else f"{n} seeds"
 
 

@@ -28,8 +28,13 @@ OF_SOME = frozenset({"adversaries", "checker", "conform", "desk", "service"})
 """Packages that only commands about them load"""
 WITH_ALL = frozenset({"chaos", "checker", "desk", "kit", "service"})
 """Benchmarks of commands that load one of these packages"""
-NAMING = ROOT / "src" / "verix_anon" / "files" / "atomic_write.py"
-"""Gives finished files their names. A study rests on what is in them."""
+OF_NO_STUDY = frozenset(
+    {
+        ROOT / "src" / "verix_anon" / "files" / "atomic_write.py",
+        ROOT / "experiments" / "core" / "markdown.py",
+    }
+)
+"""Names finished files, and lays out pages. A study rests on what is in them."""
 SHOWING = frozenset({"render.py", "figures.py", "published.py"})
 """What shows the results of a study, and the paper's figures that stand beside them"""
 PROGRAM = re.compile(r"tools\.bench\.(\w+)")
@@ -107,7 +112,7 @@ def _depends_on(name: str) -> set[Path]:
             seen.add(path)
             todo += _imports(path)
     if bench == name:
-        seen.discard(NAMING)
+        seen -= OF_NO_STUDY
     elif bench not in BY_ITSELF:
         package = ROOT / "src" / "verix_anon"
         left_out = frozenset() if bench in WITH_ALL else OF_SOME

@@ -2,6 +2,7 @@
 
 from experiments.core.stats import wilson
 from experiments.studies import names
+from experiments.studies.detection.published import PROFILES
 from experiments.studies.detection.study import epsilons, outcome
 from experiments.studies.power.render import SURE
 from tools.figures.registry import Figure, Result, figure, load, percents
@@ -123,7 +124,7 @@ def _single(threshold: str) -> Figure:
         said = [
             (provider == "honest") != outcome(one["providers"][provider], threshold, epsilons(one))
             for one in load("detection")["single_run"].values()
-            for provider in ("honest", "lazy", "dumb", "approximate")
+            for provider in PROFILES
         ]
         return f"{sum(said)} of {len(said)}"
 

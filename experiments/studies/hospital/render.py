@@ -1,7 +1,7 @@
 """What is left of a hospital's table, and how well its rows can be counted."""
 
 from experiments.core.cells import Result
-from experiments.core.markdown import percent, section, table
+from experiments.core.markdown import n_seeds, percent, section, table
 
 __all__ = ["page", "summary"]
 
@@ -12,7 +12,7 @@ WEIGHTS = ("auto", "uniform")
 def page(found: Result) -> list[str]:
     """Two tables: loss by column and weights; cells and errors of counts by bins."""
     text = f"""Tables of `python -m tools.hospital` with {found["n_rows"]:,} admissions,
-        k = {found["k"]}, {found["seeds"]} seed(s), each with a table of its own. The roles are
+        k = {found["k"]}, {n_seeds(found["seeds"])}, each with a table of its own. The roles are
         those that `init` drafts, or `few`: birth date, sex and postcode, the others dropped.
         `exact` is the share of rows whose cell is the value. ± is the standard error over the
         seeds."""
@@ -81,5 +81,5 @@ def summary(found: Result) -> list[str]:
         f"""**The hospital:** sex is exact in {sex[0]} of the rows with `auto` and in {sex[1]} with
         equal weights. With few columns, births by {found["years"]} years are off by {off["none"]}
         rows on average without bins and by {off["10y"]} with them, if cells that span groups are
-        shared evenly. ± is the standard error over {found["seeds"]} seed(s)."""
+        shared evenly. ± is the standard error over {n_seeds(found["seeds"])}."""
     ]

@@ -1,7 +1,7 @@
 """What a released table is worth by its cells."""
 
 from experiments.core.cells import Result
-from experiments.core.markdown import section, table
+from experiments.core.markdown import n_seeds, section, table
 
 __all__ = ["page", "summary"]
 
@@ -12,7 +12,7 @@ def page(found: Result) -> list[str]:
         released as CSV and read back with `read_released`, and a model fitted to that is tested on
         the others, raw. A model takes the middle of an interval, and of a set the share of each
         label that is possible; bounds are of numbers, with sets beside them. Size is over that of
-        the raw CSV. Means over {found["seeds"]} seed(s)."""
+        the raw CSV. Means over {n_seeds(found["seeds"])}."""
     raw = found["raw"]
     rows = [["raw", "1.00", "0", f"{raw['auc']:.3f}", f"{raw['f1']:.3f}"]]
     rows += [

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from experiments.core.cells import Result
-from experiments.core.markdown import percent, prose, section, table
+from experiments.core.markdown import n_seeds, percent, prose, section, table
 from experiments.data import TITLES
 
 __all__ = ["Count", "count", "page", "row", "summary"]
@@ -67,7 +67,7 @@ def _adult(found: Result, columns: int) -> list[str]:
                 ]
             )
     head = ["rule", "least leaf", "l", "NCP", "one label", "AUC", "F1"]
-    title = f"## Adult, whole table, {columns} quasi-identifiers, {raw['seeds']} seed(s)"
+    title = f"## Adult, whole table, {columns} quasi-identifiers, {n_seeds(raw['seeds'])}"
     return [title, "", *table(head, body, left=3)]
 
 

@@ -1,7 +1,7 @@
 """What suppression buys."""
 
 from experiments.core.cells import Result
-from experiments.core.markdown import section, table
+from experiments.core.markdown import n_seeds, section, table
 from experiments.data import TITLES
 
 __all__ = ["page", "summary"]
@@ -10,7 +10,7 @@ __all__ = ["page", "summary"]
 def page(found: Result) -> list[str]:
     """One table: NCP and AUC of every data set at every share, for k alone and with l = 2."""
     text = f"""Samples of {found["n_rows"]:,} records, k = {found["k"]}, the journey with traps,
-        equal weights, {found["seeds"]} seed(s) each. `release --suppress` leaves out the records
+        equal weights, {n_seeds(found["seeds"])} each. `release --suppress` leaves out the records
         that cost most to keep, of at most the share named. Each cell is NCP / AUC; NCP counts only
         the rows that stay, over the whole range of each column. The model is
         tested on raw rows of other people. The last line is the change of the means, with its
